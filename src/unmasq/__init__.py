@@ -1,0 +1,72 @@
+"""Diffusion decoders for quantum LDPC codes: problems, training, decoding, measurement.
+
+The public names load on first use, so that `import unmasq` brings in neither jax nor stim.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unmasq.building import (
+        problem_from_circuit,
+        problem_from_code,
+        problem_from_dem,
+        problem_from_matrices,
+    )
+    from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
+    from unmasq.codes import CSSCode, bicycle_code, code_names, css_code, get_code
+    from unmasq.problem import DecodingProblem
+    from unmasq.problem_file import load_problem, save_problem
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "CSSCode",
+    "DecodingProblem",
+    "NoiseModel",
+    "bicycle_code",
+    "capacity_circuit",
+    "code_names",
+    "css_code",
+    "get_code",
+    "load_problem",
+    "memory_circuit",
+    "problem_from_circuit",
+    "problem_from_code",
+    "problem_from_dem",
+    "problem_from_matrices",
+    "save_problem",
+]
+
+_HOME = {
+    "CSSCode": "unmasq.codes",
+    "DecodingProblem": "unmasq.problem",
+    "NoiseModel": "unmasq.circuits",
+    "bicycle_code": "unmasq.codes",
+    "capacity_circuit": "unmasq.circuits",
+    "code_names": "unmasq.codes",
+    "css_code": "unmasq.codes",
+    "get_code": "unmasq.codes",
+    "load_problem": "unmasq.problem_file",
+    "memory_circuit": "unmasq.circuits",
+    "problem_from_circuit": "unmasq.building",
+    "problem_from_code": "unmasq.building",
+    "problem_from_dem": "unmasq.building",
+    "problem_from_matrices": "unmasq.building",
+    "save_problem": "unmasq.problem_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the module that a public name lives in, and keeps the name."""
+    if name not in _HOME:
+        from unmasq.suggest import nearest
+
+        raise AttributeError(f"module 'unmasq' has no name '{name}'.{nearest(name, _HOME)}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
