@@ -1,0 +1,7 @@
+"""Code and noise to a Stim circuit. Stim is imported when a circuit is built."""
+
+from unmasq.circuits.capacity import capacity_circuit
+from unmasq.circuits.memory import memory_circuit
+from unmasq.circuits.noise import NoiseModel, require_error_rate
+
+__all__ = ["NoiseModel", "capacity_circuit", "memory_circuit", "require_error_rate"]

@@ -1,0 +1,33 @@
+"""Circuit-level noise as one value: the rates of each kind of fault."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class NoiseModel:
+    """Depolarizing gates and idles, flipped preparations and measurements; 0 switches one off."""
+
+    two_qubit: float  # two-qubit depolarizing after each CNOT
+    idle: float  # one-qubit depolarizing on each idle data qubit and tick
+    preparation: float  # flip after an ancilla's reset
+    measurement: float  # flip of an ancilla's readout
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            rate = getattr(self, field.name)
+            if not 0 <= rate <= 0.5:
+                raise ValueError(f"{field.name} must lie in [0, 0.5]: got {rate}.")
+        if not any(dataclasses.astuple(self)):
+            raise ValueError("noise must have at least one rate above 0: got none.")
+
+    @staticmethod
+    def uniform(p: float) -> "NoiseModel":
+        """Every rate equal to p: the noise that published numbers mean."""
+        require_error_rate(p)
+        return NoiseModel(p, p, p, p)
+
+
+def require_error_rate(p: float, name: str = "p") -> None:
+    """Refuses a physical error rate outside (0, 0.5]."""
+    if not 0 < p <= 0.5:
+        raise ValueError(f"{name} must lie in (0, 0.5]: got {p}. Typical values are 0.001 to 0.01.")

@@ -1,0 +1,226 @@
+"""The codes that unmasq knows by name, each with its canonical logical basis as data.
+
+Per code: torus, polynomials, distance (as published; for the two small ones by brute force), and
+the X logicals as shapes (supports at translation 0) with the translations that are kept. The Z
+logicals are their images under the duality L i <-> R -i. `canonical_basis` explains the choice and
+`tests/codes/test_catalogue.py` repeats it.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from unmasq import gf2
+from unmasq.codes.bicycle import BicycleShape, parse_polynomial
+from unmasq.codes.css import CSSCode, independent_logicals
+from unmasq.codes.logicals import Support, canonical_basis, light_logicals, translates
+from unmasq.suggest import nearest
+from unmasq.symmetry import Indices, Symmetry, torus_translations
+
+
+@dataclasses.dataclass(frozen=True)
+class CatalogueEntry:
+    """A bivariate bicycle code with its chosen X logicals: {shape: kept translations}."""
+
+    l: int  # noqa: E741 - the literature's letter
+    m: int
+    a: str
+    b: str
+    n: int
+    k: int
+    distance: int
+    logicals: dict[Support, tuple[int, ...]]
+
+    @property
+    def shape(self) -> BicycleShape:
+        return BicycleShape(self.l, self.m, parse_polynomial(self.a), parse_polynomial(self.b))
+
+
+CATALOGUE = {
+    "bb18": CatalogueEntry(
+        3, 3, "1+x+y", "1+x2+y2", 18, 4, 4, {(0, 1, 7, 10): (0, 1), (0, 1, 16, 17): (0, 1)}
+    ),
+    "bb36": CatalogueEntry(
+        3, 6, "1+y+y2", "y3+x+x2", 36, 8, 4,
+        {(0, 3, 6, 9): (0, 1, 6, 7), (0, 9, 30, 31): (0, 1, 6, 7)},
+    ),
+    "bb72": CatalogueEntry(
+        6, 6, "x3+y+y2", "y3+x+x2", 72, 12, 6,
+        {
+            (0, 3, 6, 12, 27, 30): (0, 1, 2, 3, 6, 7),
+            (0, 14, 28, 38, 52, 60): (0, 1, 2, 3),
+            (36, 37, 38, 39, 55, 59): (0, 1),
+        },
+    ),
+    "bb90": CatalogueEntry(
+        15, 3, "x9+y+y2", "1+x2+x7", 90, 8, 10,
+        {
+            (0, 3, 9, 12, 18, 21, 27, 30, 36, 39): (0, 1, 3, 4),
+            (45, 46, 54, 55, 63, 64, 72, 73, 81, 82): (0, 1, 3, 4),
+        },
+    ),
+    "bb108": CatalogueEntry(
+        9, 6, "x3+y+y2", "y3+x+x2", 108, 8, 10,
+        {
+            (0, 7, 22, 45, 63, 71, 80, 87, 96, 101): (0, 1, 6, 7),
+            (0, 3, 6, 9, 18, 21, 24, 27, 36, 39, 42, 45): (0, 1, 6, 7),
+        },
+    ),
+    "bb144": CatalogueEntry(
+        12, 6, "x3+y+y2", "y3+x+x2", 144, 12, 12,
+        {
+            (0, 3, 6, 12, 27, 30, 36, 39, 42, 48, 63, 66): (0, 1, 2, 3, 6, 7),
+            (0, 1, 2, 3, 6, 8, 12, 16, 74, 76, 78, 82): (0, 1, 2, 3, 6, 7),
+        },
+    ),
+    "bb288": CatalogueEntry(
+        12, 12, "x3+y2+y7", "y3+x+x2", 288, 12, 18,
+        {
+            (0, 3, 6, 12, 24, 27, 36, 48, 81, 90, 99, 102, 108, 120, 123, 129, 132, 138):
+                (0, 1, 2, 3, 12, 13),
+            (0, 12, 43, 52, 64, 95, 104, 116, 135, 172, 183, 190, 224, 230, 235, 264, 282, 287):
+                (0, 1, 2, 3),
+            (144, 145, 146, 147, 149, 151, 152, 154, 180, 186, 188, 190, 219, 222, 226, 227, 256,
+             260): (0, 1),
+        },
+    ),
+}  # fmt: skip
+
+
+def code_names() -> tuple[str, ...]:
+    """Catalogue names, smallest code first."""
+    return tuple(CATALOGUE)
+
+
+@functools.cache
+def get_code(name: str) -> CSSCode:
+    """A catalogue code by name, or a bicycle code by its polynomials.
+
+    >>> get_code("bb72").label
+    '[[72,12,6]]'
+    >>> get_code("bb:6,6,x3+y+y2,y3+x+x2").k
+    12
+    """
+    if name.startswith("bb:"):
+        return _code_from_text(name)
+    if name not in CATALOGUE:
+        raise ValueError(
+            f"code must be one of {', '.join(CATALOGUE)}, or bb:l,m,A,B such as "
+            f"bb:6,6,x3+y+y2,y3+x+x2: got '{name}'.{nearest(name, CATALOGUE)}"
+        )
+    entry = CATALOGUE[name]
+    return bicycle_code(entry.shape, name, entry.logicals, entry.distance)
+
+
+def _code_from_text(text: str) -> CSSCode:
+    parts = text.removeprefix("bb:").split(",")
+    if len(parts) != 4 or not (parts[0].strip().isdigit() and parts[1].strip().isdigit()):
+        raise ValueError(f"code must have the form bb:l,m,A,B: got '{text}'.")
+    shape = BicycleShape(
+        int(parts[0]), int(parts[1]), parse_polynomial(parts[2]), parse_polynomial(parts[3])
+    )
+    checks, other_checks = shape.checks()
+    some = independent_logicals(checks, other_checks)
+    if not len(some):
+        raise ValueError(f"code must encode at least one logical qubit: got k = 0 for '{text}'.")
+    # A search bound: the lightest operators of a basis are far below its heaviest.
+    weight = int(some.sum(axis=1).max())
+    supports = light_logicals(checks, other_checks, weight, num_sets=100)
+    shapes, tokens = canonical_basis(supports, checks, shape.qubit_images(), len(some))
+    logicals = {
+        support: tuple(g for number, g in tokens if number == i) for i, support in enumerate(shapes)
+    }
+    return bicycle_code(shape, text, logicals)
+
+
+def bicycle_code(
+    shape: BicycleShape,
+    name: str,
+    logicals: dict[Support, tuple[int, ...]],
+    distance: int | None = None,
+) -> CSSCode:
+    """The code of the two polynomials with X logicals {shape: kept translations}."""
+    checks_x, checks_z = shape.checks()
+    images = shape.qubit_images()
+    negative = shape.inverse_sites()
+    dual = shape.dual_qubits()
+    duals = {
+        tuple(np.sort(dual[list(support)]).tolist()): tuple(int(negative[g]) for g in kept)
+        for support, kept in logicals.items()
+    }
+    tokens_x, basis_x = _tokens(logicals, images)
+    tokens_z, basis_z = _tokens(duals, images)
+    sites = torus_translations(shape.l, shape.m)
+    checks = np.concatenate([sites, sites + shape.sites], axis=1)
+    symmetries = {
+        "X": Symmetry(checks, _images(tokens_x, images), basis_x),
+        "Z": Symmetry(checks, _images(tokens_z, images), basis_z),
+        "XZ": _both_bases(checks, images, dual, tokens_x + tokens_z, basis_x, basis_z),
+    }
+    return CSSCode(
+        name,
+        checks_x,
+        checks_z,
+        gf2.from_supports([tokens_x[t] for t in basis_x], 2 * shape.sites),
+        gf2.from_supports([tokens_z[t] for t in basis_z], 2 * shape.sites),
+        distance,
+        symmetries,
+        shape,
+    )
+
+
+def _both_bases(
+    checks: Indices,
+    images: Indices,
+    dual: Indices,
+    tokens: list[Support],
+    basis_x: Indices,
+    basis_z: Indices,
+) -> Symmetry:
+    """Translations and, after each, the duality that swaps X with Z.
+
+    X check i and Z check -i are swapped, and so are an X token and its dual Z token: the tokens
+    of both bases lie in one list whose first half is X.
+    """
+    half = len(tokens) // 2
+    sites = checks.shape[1] // 2
+    swap_checks = np.concatenate([dual[:sites], dual[sites:]])  # L i -> R -i, as X i -> Z -i
+    number = {support: t for t, support in enumerate(tokens[half:])}
+    partner = [number[_moved(support, dual)] for support in tokens[:half]]
+    swap_tokens = np.empty(len(tokens), np.int32)
+    swap_tokens[:half] = half + np.array(partner)
+    swap_tokens[swap_tokens[:half]] = np.arange(half)
+    moved = np.concatenate(
+        [_images(tokens[:half], images), half + _images(tokens[half:], images)], axis=1
+    )
+    return Symmetry(
+        np.concatenate([checks, swap_checks[checks]]).astype(np.int32),
+        np.concatenate([moved, swap_tokens[moved]]).astype(np.int32),
+        np.concatenate([basis_x, half + basis_z]).astype(np.int32),
+    )
+
+
+def _tokens(
+    logicals: dict[Support, tuple[int, ...]], qubit_images: Indices
+) -> tuple[list[Support], Indices]:
+    """All distinct translates, shape by shape, and which of them are the kept ones."""
+    tokens: list[Support] = []
+    kept: list[Support] = []
+    for support, numbers in logicals.items():
+        moved = translates(support, qubit_images)
+        tokens.extend(dict.fromkeys(moved))
+        kept.extend(moved[g] for g in numbers)
+    return tokens, np.array([tokens.index(support) for support in kept], np.int32)
+
+
+def _images(tokens: list[Support], qubit_images: Indices) -> Indices:
+    number = {support: t for t, support in enumerate(tokens)}
+    return np.array(
+        [[number[_moved(support, images)] for support in tokens] for images in qubit_images],
+        np.int32,
+    )
+
+
+def _moved(support: Support, images: Indices) -> Support:
+    return tuple(np.sort(images[list(support)]).tolist())

@@ -1,0 +1,53 @@
+"""The paper's matrices that follow faults through the frames (Methods, 'Weight matrix').
+
+H~[r] tells which faults touch which check site up to frame r; from it come K[r], J, Pi[r] and the
+intermediate logicals l[r] = L Pi[r] e.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unmasq.problem import DecodingProblem
+
+
+def seen_checks(problem: DecodingProblem) -> list[sparse.csr_array]:
+    """H~[r] (n_c, N) for r = 0..R: fault j flips check site i in some frame up to r."""
+    layout = problem.layout
+    rows = problem.check_matrix.tocsr()
+    total = sparse.csr_array((layout.num_checks, problem.num_faults), dtype=np.int32)
+    seen = []
+    for r in range(layout.num_frames):
+        detectors = np.flatnonzero(layout.frame == r)
+        to_site = sparse.csr_array(
+            (np.ones(detectors.size, np.int32), (layout.check[detectors], detectors)),
+            shape=(layout.num_checks, problem.num_detectors),
+        )
+        total = total + to_site @ rows.astype(np.int32)
+        seen.append(sparse.csr_array(total > 0).astype(np.int32))
+    return seen
+
+
+def check_correlations(problem: DecodingProblem) -> NDArray[np.int32]:
+    """K~[r] = H~[r] H~[r]^T (R+1, n_c, n_c): how many faults touch both checks up to frame r."""
+    return np.stack([(seen @ seen.T).toarray() for seen in seen_checks(problem)]).astype(np.int32)
+
+
+def joint_correlation(problem: DecodingProblem) -> NDArray[np.int32]:
+    """J = L~ L~^T with L~ = (L; H~[R]), over (logicals, checks)."""
+    stacked = sparse.vstack([problem.logical_matrix.astype(np.int32), seen_checks(problem)[-1]])
+    return (stacked @ stacked.T).toarray().astype(np.int32)
+
+
+def fault_seen(problem: DecodingProblem) -> NDArray[np.bool_]:
+    """Pi[r] (R+1, N): fault j has touched some check up to frame r."""
+    return np.stack([seen.sum(axis=0) > 0 for seen in seen_checks(problem)])
+
+
+def intermediate_logicals(problem: DecodingProblem) -> list[sparse.csr_array]:
+    """L Pi[r] (K, N) for r = 0..R: l[r] is its product with e, modulo 2."""
+    rows = problem.logical_matrix.tocsr()
+    return [
+        sparse.csr_array(rows.multiply(seen[None, :])).astype(np.uint8)
+        for seen in fault_seen(problem)
+    ]

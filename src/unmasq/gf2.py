@@ -1,0 +1,75 @@
+"""Linear algebra modulo 2 on dense 0/1 matrices (numpy uint8). Not for sparse or large ones."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Bits = NDArray[np.uint8]
+
+
+def as_bits(matrix: ArrayLike, name: str = "matrix") -> Bits:
+    """The matrix as uint8, refused unless it is two-dimensional with entries 0 and 1."""
+    array = np.asarray(matrix)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions: got shape {array.shape}.")
+    if not np.isin(array, (0, 1)).all():
+        bad = array[~np.isin(array, (0, 1))][0]
+        raise ValueError(f"{name} must hold only 0 and 1: got {bad}. Reduce it modulo 2.")
+    return array.astype(np.uint8)
+
+
+def from_supports(supports: Sequence[Sequence[int]], columns: int) -> Bits:
+    """One row for each support, with ones at the listed columns."""
+    rows = np.zeros((len(supports), columns), np.uint8)
+    for row, support in zip(rows, supports, strict=True):
+        row[list(support)] = 1
+    return rows
+
+
+def row_reduce(matrix: Bits) -> tuple[Bits, list[int]]:
+    """Reduced row echelon form and its pivot columns; zero rows are dropped."""
+    reduced = matrix.astype(np.uint8).copy()
+    pivots: list[int] = []
+    for column in range(reduced.shape[1]):
+        row = len(pivots)
+        if row == reduced.shape[0]:
+            break
+        candidates = np.flatnonzero(reduced[row:, column])
+        if candidates.size == 0:
+            continue
+        swap = row + candidates[0]
+        reduced[[row, swap]] = reduced[[swap, row]]
+        others = np.flatnonzero(reduced[:, column])
+        reduced[others[others != row]] ^= reduced[row]
+        pivots.append(column)
+    return reduced[: len(pivots)], pivots
+
+
+def rank(matrix: Bits) -> int:
+    """Dimension of the row space."""
+    return len(row_reduce(matrix)[1])
+
+
+def kernel(matrix: Bits) -> Bits:
+    """A basis, as rows, of all v with matrix @ v = 0 (mod 2)."""
+    reduced, pivots = row_reduce(matrix)
+    free = np.setdiff1d(np.arange(matrix.shape[1]), pivots)
+    basis = np.zeros((free.size, matrix.shape[1]), np.uint8)
+    basis[np.arange(free.size), free] = 1
+    basis[:, pivots] = reduced[:, free].T
+    return basis
+
+
+def combine(rows: Bits, target: Bits) -> Bits:
+    """Coefficients c with c @ rows = target (mod 2), one row of c for each row of `target`.
+
+    Where `rows` are dependent, the later ones get coefficient 0.
+    """
+    count = rows.shape[0]
+    reduced, pivots = row_reduce(np.concatenate([rows.T, target.T], axis=1))
+    if any(pivot >= count for pivot in pivots):
+        raise ValueError("target must lie in the span of rows: got a vector outside it.")
+    coefficients = np.zeros((target.shape[0], count), np.uint8)
+    coefficients[:, pivots] = reduced[:, count:].T
+    return coefficients

@@ -1,0 +1,257 @@
+"""`DecodingProblem`: which faults flip which detectors and logicals, and how often.
+
+The waist of the package: Stim and numpy above it, JAX below it. Faults are kept in one canonical
+order (by detectors, then logicals), so problems of equal structure have equal columns, and shots
+drawn by column index are the same wherever the problem was built.
+"""
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from unmasq.circuits.noise import require_error_rate
+from unmasq.symmetry import Indices, Symmetry
+
+FaultKey = tuple[tuple[int, ...], tuple[int, ...]]  # (detectors, logicals), both sorted
+
+# An elementary channel at rate q makes independent faults of probability f with
+# 1 - 2f = (1 - base * q) ** power: Stim's exact conversion of depolarizing noise.
+CHANNEL_KINDS: Mapping[str, tuple[float, float]] = {  # kind: (base, power)
+    "depolarize1": (4 / 3, 1 / 2),
+    "depolarize2": (16 / 15, 1 / 8),
+    "flip": (2.0, 1.0),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Channels:
+    """How many elementary channels of each kind every fault merges: priors at any p.
+
+    Channel c has rate `ratios[c]` * p; `counts[j, c]` of them make fault j.
+    """
+
+    kinds: tuple[str, ...]
+    ratios: tuple[float, ...]
+    counts: NDArray[np.int16]  # (N, C)
+
+    def priors(self, p: float) -> NDArray[np.float64]:
+        """(1 - prod_c (1 - 2 q_c(p))^n_c) / 2 for each fault."""
+        log_survival = np.zeros(len(self.counts))
+        for kind, ratio, count in zip(self.kinds, self.ratios, self.counts.T, strict=True):
+            base, power = CHANNEL_KINDS[kind]
+            if base * ratio * p >= 1:
+                raise ValueError(f"p must keep every channel below {1 / base:.3g}: got {p}.")
+            log_survival += count * power * np.log1p(-base * ratio * p)
+        return -np.expm1(log_survival) / 2
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layout:
+    """Where each detector stands: its frame (round) and its check site.
+
+    A frame may lack some sites; the networks see those as detectors that never fire.
+    """
+
+    frame: Indices  # (M,) in 0..num_frames-1
+    check: Indices  # (M,) in 0..num_checks-1
+    check_type: Indices  # (num_checks,): 0 for X, 1 for Z; all 0 where unknown
+    num_frames: int
+
+    def __post_init__(self) -> None:
+        if len(self.frame) != len(self.check):
+            raise ValueError(
+                f"frame and check must have equal lengths: got {len(self.frame)} and "
+                f"{len(self.check)}."
+            )
+        places = self.frame.astype(np.int64) * self.num_checks + self.check
+        if len(np.unique(places)) != len(places):
+            raise ValueError("layout must give each detector a place of its own: got one twice.")
+
+    @property
+    def num_checks(self) -> int:
+        return len(self.check_type)
+
+    @property
+    def num_types(self) -> int:
+        return int(self.check_type.max()) + 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the detectors, in order, fill the frames: then a reshape lays them out."""
+        places = self.frame.astype(np.int64) * self.num_checks + self.check
+        return np.array_equal(places, np.arange(self.num_frames * self.num_checks))
+
+    def grid(self) -> Indices:
+        """Detector number at (frame, check), or -1 where there is none."""
+        grid = np.full((self.num_frames, self.num_checks), -1, np.int32)
+        grid[self.frame, self.check] = np.arange(len(self.frame))
+        return grid
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DecodingProblem:
+    """Sparse H and L over the same faults, their priors, and what the networks need to know."""
+
+    check_matrix: sparse.csc_array  # H (M, N) uint8
+    logical_matrix: sparse.csc_array  # L (K, N) uint8
+    priors: NDArray[np.float64]  # (N,)
+    layout: Layout
+    p: float  # nominal physical error rate of the priors
+    name: str  # "bb72", or a circuit file's stem
+    noise: str = "custom"  # "circuit" | "code-capacity" | "custom"
+    basis: str = "X"  # logicals read out: "X", "Z" or "XZ"
+    code: str | None = None  # catalogue name
+    channels: Channels | None = None
+    symmetry: Symmetry | None = None
+
+    def __post_init__(self) -> None:
+        require_error_rate(self.p)
+        if self.check_matrix.shape[1] != self.logical_matrix.shape[1]:
+            raise ValueError(
+                "check_matrix and logical_matrix must have one column for each fault: got "
+                f"{self.check_matrix.shape[1]} and {self.logical_matrix.shape[1]}."
+            )
+        if self.priors.shape != (self.num_faults,):
+            raise ValueError(
+                f"priors must have shape ({self.num_faults},): got {self.priors.shape}."
+            )
+        if self.num_logicals == 0:
+            raise ValueError(
+                "problem must have at least one logical observable: got none. "
+                "Add OBSERVABLE_INCLUDE to the circuit."
+            )
+        outside = np.flatnonzero(~((self.priors > 0) & (self.priors <= 0.5)))
+        if outside.size:
+            raise ValueError(
+                f"priors must lie in (0, 0.5]: got priors[{outside[0]}] = "
+                f"{self.priors[outside[0]]}. Drop faults of probability 0; flip those above 0.5."
+            )
+        if len(self.layout.frame) != self.num_detectors:
+            raise ValueError(
+                f"layout must place the {self.num_detectors} detectors: "
+                f"got {len(self.layout.frame)}."
+            )
+
+    @property
+    def num_detectors(self) -> int:
+        return self.check_matrix.shape[0]
+
+    @property
+    def num_faults(self) -> int:
+        return self.check_matrix.shape[1]
+
+    @property
+    def num_logicals(self) -> int:
+        return self.logical_matrix.shape[0]
+
+    @property
+    def num_rounds(self) -> int:
+        """R noisy rounds give R + 1 frames; code capacity has 0."""
+        return self.layout.num_frames - 1
+
+    @functools.cached_property
+    def structure_id(self) -> str:
+        """Hash of H and L; priors and layout are left out."""
+        digest = hashlib.sha256()
+        for matrix in (self.check_matrix, self.logical_matrix):
+            digest.update(np.array(matrix.shape, "<i8").tobytes())
+            digest.update(matrix.indptr.astype("<i8").tobytes())
+            digest.update(matrix.indices.astype("<i8").tobytes())
+        return digest.hexdigest()[:16]
+
+    @functools.cached_property
+    def priors_id(self) -> str:
+        """Hash of the priors as the evaluation sampler uses them (`thresholds`)."""
+        return hashlib.sha256(self.thresholds().astype("<u4").tobytes()).hexdigest()[:16]
+
+    def thresholds(self) -> NDArray[np.uint32]:
+        """round(prior * 2^32): fault j happens when a uniform 32-bit word lies below it."""
+        return np.rint(self.priors * 2.0**32).astype(np.uint32)
+
+    def at(self, p: float) -> "DecodingProblem":
+        """The same problem with its exact priors at another physical error rate."""
+        require_error_rate(p)
+        if p == self.p:
+            return self
+        if self.channels is None:
+            raise ValueError(
+                f"p must be {self.p} for '{self.name}': got {p}. Its noise is not made of "
+                "depolarizing channels and flips alone; build it again from a circuit at that p."
+            )
+        return dataclasses.replace(self, p=p, priors=self.channels.priors(p))
+
+    def faults(self) -> list[FaultKey]:
+        """(detectors, logicals) of each fault, in column order."""
+        return list(zip(_supports(self.check_matrix), _supports(self.logical_matrix), strict=True))
+
+    def restricted_to_type(self, check_type: int) -> tuple[Indices, "DecodingProblem"]:
+        """The detectors of one check type, and the problem that sees only those.
+
+        Faults that become equal on (detectors, logicals) merge; invisible ones go.
+        """
+        rows = np.flatnonzero(self.layout.check_type[self.layout.check] == check_type)
+        if not rows.size:
+            raise ValueError(f"check_type must occur in the layout: got {check_type}.")
+        sites = np.flatnonzero(self.layout.check_type == check_type)
+        new_number = {int(row): i for i, row in enumerate(rows)}
+        merged: dict[FaultKey, float] = {}
+        for (detectors, logicals), prior in zip(self.faults(), self.priors, strict=True):
+            key = (tuple(new_number[d] for d in detectors if d in new_number), logicals)
+            if key != ((), ()):
+                merged[key] = merge_probabilities(merged.get(key, 0.0), float(prior))
+        check_matrix, logical_matrix, priors, _ = fault_columns(
+            merged, len(rows), self.num_logicals
+        )
+        layout = Layout(
+            self.layout.frame[rows],
+            np.searchsorted(sites, self.layout.check[rows]).astype(np.int32),
+            np.zeros(len(sites), np.int32),
+            self.layout.num_frames,
+        )
+        problem = dataclasses.replace(
+            self,
+            check_matrix=check_matrix,
+            logical_matrix=logical_matrix,
+            priors=priors,
+            layout=layout,
+            channels=None,
+            symmetry=None,
+        )
+        return rows.astype(np.int32), problem
+
+
+def merge_probabilities(p: float, q: float) -> float:
+    """Probability that exactly one of two independent equal faults happens."""
+    return p * (1 - q) + q * (1 - p)
+
+
+def fault_columns(
+    faults: Mapping[FaultKey, float], num_detectors: int, num_logicals: int
+) -> tuple[sparse.csc_array, sparse.csc_array, NDArray[np.float64], list[FaultKey]]:
+    """H, L and priors with the columns in canonical order, and that order."""
+    order = sorted(faults)
+    return (
+        _columns([detectors for detectors, _ in order], num_detectors),
+        _columns([logicals for _, logicals in order], num_logicals),
+        np.array([faults[key] for key in order], np.float64),
+        order,
+    )
+
+
+def _columns(supports: Sequence[tuple[int, ...]], rows: int) -> sparse.csc_array:
+    lengths = np.fromiter(map(len, supports), np.int64, len(supports))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = np.fromiter((i for support in supports for i in support), np.int64, indptr[-1])
+    data = np.ones(indptr[-1], np.uint8)
+    return sparse.csc_array((data, indices, indptr), shape=(rows, len(supports)))
+
+
+def _supports(matrix: sparse.csc_array) -> list[tuple[int, ...]]:
+    indices = matrix.indices.tolist()
+    starts = matrix.indptr.tolist()
+    return [tuple(indices[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]

@@ -1,0 +1,136 @@
+"""Shots of a problem on the device: endless ones for training, numbered ones for evaluation.
+
+Training draws with the fast `rbg` generator at a physical error rate of its own for each shot.
+Evaluation shots are numbered: chunk c of seed s is the same set of bits on every machine (threefry
+words compared with integer thresholds, exact parities), so that a network on a GPU and a baseline
+on a CPU decode the same shots.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8, UInt32
+from scipy import sparse
+
+from unmasq.frames import intermediate_logicals
+from unmasq.problem import CHANNEL_KINDS, DecodingProblem
+
+CHUNK_SHOTS = 1024  # part of what a chunk number means: never change it
+
+
+class Shots(NamedTuple):
+    """A batch. `logicals` has a frame axis, (B, R+1, K), where intermediate ones were asked for."""
+
+    syndrome: UInt8[Array, "B M"]
+    logicals: UInt8[Array, "B *frames K"]
+
+
+class ShotSampler(eqx.Module):
+    """Draws training shots: faults by their priors at each shot's p, then exact parities."""
+
+    signatures: Float[Array, "rows N"]  # H above L, or above all L Pi[r]
+    log_bases: Float[Array, "C N"]  # n_jc * power_c; times log(1 - base_c ratio_c p)
+    slopes: Float[Array, " C"]  # base_c * ratio_c
+    fixed_priors: Float[Array, " N"] | None
+    num_detectors: int = eqx.field(static=True)
+    num_logicals: int = eqx.field(static=True)
+
+    def __init__(self, problem: DecodingProblem, *, intermediate: bool = False):
+        logicals = intermediate_logicals(problem) if intermediate else [problem.logical_matrix]
+        self.signatures = _signatures(problem, logicals)
+        self.num_detectors = problem.num_detectors
+        self.num_logicals = problem.num_logicals
+        channels = problem.channels
+        if channels is None:
+            self.fixed_priors = jnp.asarray(problem.priors, jnp.float32)
+            self.log_bases = jnp.zeros((0, problem.num_faults), jnp.float32)
+            self.slopes = jnp.zeros((0,), jnp.float32)
+        else:
+            rules = [CHANNEL_KINDS[kind] for kind in channels.kinds]
+            powers = np.array([power for _, power in rules])
+            bases = np.array([base for base, _ in rules])
+            self.fixed_priors = None
+            self.log_bases = jnp.asarray((channels.counts * powers).T, jnp.float32)
+            self.slopes = jnp.asarray(bases * np.array(channels.ratios), jnp.float32)
+
+    def priors(self, p: Float[Array, " B"]) -> Float[Array, "B N"]:
+        """Fault probabilities at each shot's p; fixed ones where the noise has no formula."""
+        if self.fixed_priors is not None:
+            return jnp.broadcast_to(self.fixed_priors, (p.shape[0], self.fixed_priors.shape[0]))
+        logs = jnp.log1p(-p[:, None] * self.slopes)
+        return -0.5 * jnp.expm1(
+            jnp.einsum("bc,cn->bn", logs, self.log_bases, precision=jax.lax.Precision.HIGHEST)
+        )
+
+    def errors(self, p: Float[Array, " B"], *, key: PRNGKeyArray) -> Float[Array, "B N"]:
+        """e for each shot, as 0.0 and 1.0 in the parity product's dtype."""
+        priors = self.priors(p)
+        return (jr.uniform(key, priors.shape) < priors).astype(self.signatures.dtype)
+
+    def __call__(self, p: Float[Array, " B"], *, key: PRNGKeyArray) -> Shots:
+        """A batch of (s, l), or (s, all l[r])."""
+        return self.observe(self.errors(p, key=key))
+
+    def observe(self, errors: Float[Array, "B N"]) -> Shots:
+        """s = H e and l = L e (or L Pi[r] e), modulo 2."""
+        flips = parity(self.signatures, errors)
+        logicals = flips[:, self.num_detectors :]
+        if logicals.shape[1] != self.num_logicals:
+            logicals = logicals.reshape(len(flips), -1, self.num_logicals)
+        return Shots(flips[:, : self.num_detectors], logicals)
+
+
+def parity(matrix: Float[Array, "rows N"], errors: Float[Array, "B N"]) -> UInt8[Array, "B rows"]:
+    """matrix @ e (mod 2) for each e of the batch.
+
+    Entries are 0 or 1, exact in bfloat16; the counts are not (301 becomes 300, and the parity is
+    lost), so they accumulate in float32, exact to 2**24.
+    """
+    flips = jnp.einsum("bn,rn->br", errors, matrix, preferred_element_type=jnp.float32)
+    return (flips.astype(jnp.int32) & 1).astype(jnp.uint8)
+
+
+class EvaluationShots:
+    """Numbered chunks of `CHUNK_SHOTS` shots, bit-equal on every machine."""
+
+    def __init__(self, problem: DecodingProblem, seed: int = 0):
+        self._thresholds = jnp.asarray(problem.thresholds())
+        self._signatures = _signatures(problem, [problem.logical_matrix])
+        self._num_detectors = problem.num_detectors
+        self._key = jr.key(seed, impl="threefry2x32")
+
+    def chunk(self, number: int) -> Shots:
+        """Shots number * CHUNK_SHOTS and following."""
+        return _chunk(
+            self._key, jnp.uint32(number), self._thresholds, self._signatures, self._num_detectors
+        )
+
+
+@functools.partial(jax.jit, static_argnums=4)
+def _chunk(
+    key: PRNGKeyArray,
+    number: UInt32[Array, ""],
+    thresholds: UInt32[Array, " N"],
+    signatures: Float[Array, "rows N"],
+    num_detectors: int,
+) -> Shots:
+    words = jr.bits(jr.fold_in(key, number), (CHUNK_SHOTS, thresholds.shape[0]), jnp.uint32)
+    flips = parity(signatures, (words < thresholds).astype(signatures.dtype))
+    return Shots(flips[:, :num_detectors], flips[:, num_detectors:])
+
+
+def _signatures(problem: DecodingProblem, logicals: list) -> Float[Array, "rows N"]:
+    """H above the logical rows, dense; in bfloat16 where the device multiplies it fast."""
+    dense = sparse.vstack([problem.check_matrix, *logicals]).toarray()
+    return jnp.asarray(dense, parity_dtype())
+
+
+def parity_dtype() -> Callable:
+    """bfloat16 holds 0 and 1 exactly and is fast on GPUs; CPUs multiply float32 faster."""
+    return jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
