@@ -7,7 +7,6 @@ on a CPU decode the same shots.
 """
 
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -131,6 +130,6 @@ def _signatures(problem: DecodingProblem, logicals: list) -> Float[Array, "rows 
     return jnp.asarray(dense, parity_dtype())
 
 
-def parity_dtype() -> Callable:
+def parity_dtype() -> jnp.dtype:
     """bfloat16 holds 0 and 1 exactly and is fast on GPUs; CPUs multiply float32 faster."""
-    return jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
+    return jnp.dtype("float32" if jax.default_backend() == "cpu" else "bfloat16")
