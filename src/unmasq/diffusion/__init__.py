@@ -1,0 +1,1 @@
+"""The diffusion processes: masking, Gaussian noise, and their losses. No parameters here."""

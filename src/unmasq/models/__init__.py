@@ -1,0 +1,20 @@
+"""Networks: syndromes (and partly hidden logicals) in, log-odds out."""
+
+from unmasq.models.build import Denoiser, build_network
+from unmasq.models.config import NetworkConfig
+from unmasq.models.continuous import ContinuousDenoiser
+from unmasq.models.geometry import Geometry, initial_code_weights
+from unmasq.models.layers import cast_floats, count_parameters
+from unmasq.models.masked import MaskedDenoiser
+
+__all__ = [
+    "ContinuousDenoiser",
+    "Denoiser",
+    "Geometry",
+    "MaskedDenoiser",
+    "NetworkConfig",
+    "build_network",
+    "cast_floats",
+    "count_parameters",
+    "initial_code_weights",
+]

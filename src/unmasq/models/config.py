@@ -1,0 +1,42 @@
+"""The shape of a network, as saved beside its weights."""
+
+import dataclasses
+from typing import Literal
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfig:
+    """Masked or continuous denoiser. Without encoder layers the checks are embedded directly."""
+
+    kind: Literal["masked", "continuous"] = "masked"
+    width: int = 256  # d_m
+    feedforward: int = 512  # d_f
+    heads: int = 8  # n_h
+    encoder_layers: int = 3  # N_EL, run once for each frame
+    decoder_layers: int = 3  # N_DL
+    ties: Literal["free", "tied"] = "free"
+    norm: Literal["post", "pre"] = "post"
+    mixing: Literal["attention", "messages"] = "attention"  # of the encoder
+    place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
+    time_width: int = 128  # d_t of the continuous denoiser
+
+    def __post_init__(self) -> None:
+        for name in ("width", "feedforward", "heads", "decoder_layers", "time_width"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1: got {getattr(self, name)}.")
+        if self.encoder_layers < 0:
+            raise ValueError(f"encoder_layers must be at least 0: got {self.encoder_layers}.")
+        if self.width % self.heads:
+            raise ValueError(
+                f"heads must divide width: got {self.heads} heads for width {self.width}."
+            )
+        for name, choices in (
+            ("kind", ("masked", "continuous")),
+            ("ties", ("free", "tied")),
+            ("norm", ("post", "pre")),
+            ("mixing", ("attention", "messages")),
+        ):
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(choices)}: got '{getattr(self, name)}'."
+                )

@@ -1,0 +1,128 @@
+"""The recurrent encoder: frames of check bits in, one hidden state for each check out."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
+
+from unmasq.models.config import NetworkConfig
+from unmasq.models.geometry import Geometry
+from unmasq.models.layers import Block, FactoredAttention, Places
+
+
+class CheckEmbedding(eqx.Module):
+    """E(s): one vector for each check type and bit. Affine in the bit, so nothing is gathered."""
+
+    table: Float[Array, "types 2 d"]
+    check_type: Int32[Array, " n"]
+
+    def __init__(self, geometry: Geometry, width: int, *, key: PRNGKeyArray):
+        types = geometry.layout.num_types
+        self.table = jr.normal(key, (types, 2, width))
+        self.check_type = jnp.asarray(geometry.layout.check_type)
+
+    def __call__(self, bits: UInt8[Array, "n B"]) -> Float[Array, "n B d"]:
+        by_type = jax.nn.one_hot(self.check_type, self.table.shape[0], dtype=self.table.dtype)
+        zero, one = jnp.einsum("nt,tvd->vnd", by_type, self.table)
+        return jnp.where(bits[:, :, None] == 1, one[:, None, :], zero[:, None, :])
+
+
+class RecurrentEncoder(eqx.Module):
+    """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R, with attention A * K[r] in every block."""
+
+    embedding: CheckEmbedding
+    blocks: list[Block]
+    code_weights: Float[Array, "frames V"] | None  # K[r]; None without blocks
+    places: Places
+    grid: Int32[Array, "frames n"]  # detector at (frame, site), -1 for none
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        geometry: Geometry,
+        code_weights: np.ndarray | None,
+        *,
+        key: PRNGKeyArray,
+    ):
+        table = geometry.check_ties(config.ties == "tied")
+        self.places = Places(table)
+        self.grid = jnp.asarray(geometry.layout.grid())
+        embedding_key, *block_keys = jr.split(key, 1 + 2 * config.encoder_layers)
+        self.embedding = CheckEmbedding(geometry, config.width, key=embedding_key)
+        self.blocks = [
+            Block(
+                FactoredAttention(config.width, config.heads, self.places, key=mixing_key),
+                config.width,
+                config.feedforward,
+                pre_norm=config.norm == "pre",
+                key=block_key,
+            )
+            for mixing_key, block_key in zip(block_keys[::2], block_keys[1::2], strict=True)
+        ]
+        if not self.blocks:
+            if geometry.layout.num_frames != 1:
+                raise ValueError(
+                    f"encoder_layers must be at least 1 for {geometry.layout.num_frames} frames: "
+                    "got 0."
+                )
+            self.code_weights = None
+        elif code_weights is None:
+            self.code_weights = jnp.ones((geometry.layout.num_frames, table.num_values))
+        else:
+            first = np.unique(table.index, return_index=True)[1]  # one place of each value
+            self.code_weights = jnp.asarray(
+                code_weights.reshape(len(code_weights), -1)[:, first], jnp.float32
+            )
+
+    def __call__(
+        self, syndrome: UInt8[Array, "B M"], last_frame: Int32[Array, " B"] | None = None
+    ) -> Float[Array, "n B d"]:
+        """M_R, or M_r at each shot's own r = last_frame."""
+
+        def step(state: Array, frame: tuple) -> tuple[Array, None]:
+            new = self._advance(state, *frame[1:])
+            if last_frame is None:
+                return new, None
+            return jnp.where((frame[0] <= last_frame)[None, :, None], new, state), None
+
+        return self._scan(step, syndrome)[0]
+
+    def all_frames(self, syndrome: UInt8[Array, "B M"]) -> Float[Array, "frames n B d"]:
+        """M_r for every frame."""
+
+        def step(state: Array, frame: tuple) -> tuple[Array, Array]:
+            new = self._advance(state, *frame[1:])
+            return new, new
+
+        return self._scan(step, syndrome)[1]
+
+    def _scan(self, step, syndrome: UInt8[Array, "B M"]) -> tuple[Array, Array]:
+        frames, sites = self.grid.shape
+        bits = _frames_of(syndrome, self.grid)
+        width = self.embedding.table.shape[-1]
+        state = jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
+        numbers = jnp.arange(frames, dtype=jnp.int32)
+        # Unrolled: a loop would keep the compiler from fusing across frames.
+        return jax.lax.scan(step, state, (numbers, bits, self.code_weights), unroll=frames)
+
+    def _advance(
+        self,
+        state: Float[Array, "n B d"],
+        bits: UInt8[Array, "n B"],
+        weights: Float[Array, " V"] | None,
+    ) -> Float[Array, "n B d"]:
+        state = state + self.embedding(bits)
+        for block in self.blocks:
+            state = block(state, self.places, weights)
+        return state
+
+
+def _frames_of(
+    syndrome: UInt8[Array, "B M"], grid: Int32[Array, "frames n"]
+) -> UInt8[Array, "frames n B"]:
+    """The detectors' bits at their places; 0 where a frame has no detector."""
+    present: Bool[Array, "frames n"] = grid >= 0
+    bits = syndrome.T[jnp.where(present, grid, 0)]
+    return jnp.where(present[:, :, None], bits, jnp.uint8(0))

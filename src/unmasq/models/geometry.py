@@ -1,0 +1,56 @@
+"""What a network must know of its problem: places of detectors, number of logicals, ties.
+
+A `Geometry` travels inside a checkpoint, so that weights load without the problem or Stim.
+"""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmasq.frames import check_correlations
+from unmasq.problem import DecodingProblem, Layout
+from unmasq.symmetry import Indices, Symmetry, TieTable, free_ties
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Geometry:
+    """Frames of check sites, and the logicals to predict."""
+
+    layout: Layout
+    num_logicals: int
+    symmetry: Symmetry | None
+
+    @staticmethod
+    def of(problem: DecodingProblem) -> "Geometry":
+        return Geometry(problem.layout, problem.num_logicals, problem.symmetry)
+
+    @property
+    def num_detectors(self) -> int:
+        return len(self.layout.frame)
+
+    def check_ties(self, tied: bool) -> TieTable:
+        """Places of encoder attention, (n_c, n_c)."""
+        if tied:
+            return self._known_symmetry().check_ties()
+        return free_ties(self.layout.num_checks, self.layout.num_checks)
+
+    def joint_ties(self, tied: bool, tokens: Indices | None = None) -> TieTable:
+        """Places of decoder attention over (logicals, checks)."""
+        if tied:
+            return self._known_symmetry().joint_ties(tokens)
+        size = self.num_logicals + self.layout.num_checks
+        return free_ties(size, size)
+
+    def _known_symmetry(self) -> Symmetry:
+        if self.symmetry is None:
+            raise ValueError(
+                "ties must be 'free' for a problem without a known symmetry: got 'tied'. "
+                "Set network.ties=free."
+            )
+        return self.symmetry
+
+
+def initial_code_weights(problem: DecodingProblem) -> NDArray[np.float32]:
+    """K[r] = (H~[r] H~[r]^T)^(1/8), elementwise (R+1, n_c, n_c)."""
+    return (check_correlations(problem) ** (1 / 8)).astype(np.float32)

@@ -1,0 +1,171 @@
+"""Layers on a batch of token sets, laid out (tokens, batch, width).
+
+Tokens come first so that mixing tokens, gathering neighbours and joining logicals to checks touch
+long contiguous rows. Parameters are float32 masters; `cast_floats` makes the compute copy.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, Int32, PRNGKeyArray, PyTree
+
+from unmasq.symmetry import TieTable
+
+
+class Linear(eqx.Module):
+    """x W + b with W ~ N(0, 1/fan_in), b = 0."""
+
+    weight: Float[Array, "fan_in fan_out"]
+    bias: Float[Array, " fan_out"]
+
+    def __init__(self, fan_in: int, fan_out: int, *, key: PRNGKeyArray):
+        self.weight = jr.normal(key, (fan_in, fan_out)) / np.sqrt(fan_in)
+        self.bias = jnp.zeros((fan_out,))
+
+    def __call__(self, x: Float[Array, "*batch fan_in"]) -> Float[Array, "*batch fan_out"]:
+        return jnp.einsum("...i,io->...o", x, self.weight) + _over(self.bias, x)
+
+
+class LayerNorm(eqx.Module):
+    """Zero mean and unit variance over the width, computed in float32; then scale and shift."""
+
+    scale: Float[Array, " d"]
+    shift: Float[Array, " d"]
+
+    def __init__(self, width: int):
+        self.scale = jnp.ones((width,))
+        self.shift = jnp.zeros((width,))
+
+    def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        wide = x.astype(jnp.float32)
+        mean = jnp.mean(wide, axis=-1, keepdims=True)
+        variance = jnp.mean(jnp.square(wide), axis=-1, keepdims=True) - jnp.square(mean)
+        normal = ((wide - mean) * jax.lax.rsqrt(variance + 1e-5)).astype(x.dtype)
+        return normal * _over(self.scale, x) + _over(self.shift, x)
+
+
+class Places(eqx.Module):
+    """A tie table on the device: turns values into matrices.
+
+    Tied values expand by a product with a one-hot matrix: the gradient of a gather with few
+    distinct rows would be a contended scatter-add. All different is a plain reshape.
+    """
+
+    index: Int32[Array, "rows columns"] | None
+    num_values: int = eqx.field(static=True)
+    shape: tuple[int, int] = eqx.field(static=True)
+
+    def __init__(self, table: TieTable):
+        rows, columns = table.index.shape
+        self.shape = (rows, columns)
+        self.num_values = table.num_values
+        self.index = None if table.is_free else jnp.asarray(table.index)
+
+    def expand(self, values: Float[Array, "*heads V"]) -> Float[Array, "*heads rows columns"]:
+        if self.index is None:
+            return values.reshape(*values.shape[:-1], *self.shape)
+        one_hot = jax.nn.one_hot(self.index.ravel(), self.num_values, dtype=values.dtype, axis=0)
+        expanded = jnp.einsum("...v,vp->...p", values, one_hot, precision=jax.lax.Precision.HIGHEST)
+        return expanded.reshape(*values.shape[:-1], *self.shape)
+
+
+class FactoredAttention(eqx.Module):
+    """MHFA: heads mix tokens with trained matrices A that do not depend on the input.
+
+    `weights`, one for each value, multiply all heads' values (the paper's A * K).
+    """
+
+    value: Linear  # V
+    out: Linear  # U
+    attention: Float[Array, "h V"]
+
+    def __init__(self, width: int, heads: int, places: Places, *, key: PRNGKeyArray):
+        value_key, out_key, attention_key = jr.split(key, 3)
+        self.value = Linear(width, width, key=value_key)
+        self.out = Linear(width, width, key=out_key)
+        tokens = places.shape[1]
+        self.attention = jr.normal(attention_key, (heads, places.num_values)) / np.sqrt(tokens)
+
+    def __call__(
+        self,
+        x: Float[Array, "n B d"],
+        places: Places,
+        weights: Float[Array, " V"] | None = None,
+    ) -> Float[Array, "n B d"]:
+        values = self.attention if weights is None else self.attention * weights[None, :]
+        matrices = places.expand(values)
+        n, batch, width = x.shape
+        heads = matrices.shape[0]
+        split = self.value(x).reshape(n, batch, heads, width // heads)
+        mixed = jnp.einsum("hjk,kbhe->jbhe", matrices, split)
+        return self.out(mixed.reshape(n, batch, width))
+
+
+class FeedForward(eqx.Module):
+    """W2 gelu(W1 x + b1) + b2."""
+
+    up: Linear
+    down: Linear
+
+    def __init__(self, width: int, hidden: int, *, key: PRNGKeyArray):
+        up_key, down_key = jr.split(key)
+        self.up = Linear(width, hidden, key=up_key)
+        self.down = Linear(hidden, width, key=down_key)
+
+    def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
+        return self.down(jax.nn.gelu(self.up(x)))
+
+
+class Block(eqx.Module):
+    """Mixing and feed-forward, each with a residual and a LayerNorm after it (or before it)."""
+
+    mixing: FactoredAttention
+    feedforward: FeedForward
+    mixing_norm: LayerNorm
+    feedforward_norm: LayerNorm
+    pre_norm: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        mixing: FactoredAttention,
+        width: int,
+        hidden: int,
+        *,
+        pre_norm: bool,
+        key: PRNGKeyArray,
+    ):
+        self.mixing = mixing
+        self.feedforward = FeedForward(width, hidden, key=key)
+        self.mixing_norm = LayerNorm(width)
+        self.feedforward_norm = LayerNorm(width)
+        self.pre_norm = pre_norm
+
+    def __call__(
+        self,
+        x: Float[Array, "n B d"],
+        places: Places,
+        weights: Float[Array, " V"] | None = None,
+    ) -> Float[Array, "n B d"]:
+        if self.pre_norm:
+            x = x + self.mixing(self.mixing_norm(x), places, weights)
+            return x + self.feedforward(self.feedforward_norm(x))
+        x = self.mixing_norm(x + self.mixing(x, places, weights))
+        return self.feedforward_norm(x + self.feedforward(x))
+
+
+def cast_floats(tree: PyTree, dtype: jnp.dtype) -> PyTree:
+    """Floating leaves in `dtype`; everything else as it is."""
+    return jax.tree.map(
+        lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, tree
+    )
+
+
+def count_parameters(tree: PyTree) -> int:
+    """Trainable numbers: all floating leaves."""
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array)))
+
+
+def _over(vector: Float[Array, " d"], x: Float[Array, "*batch any"]) -> Float[Array, "*ones d"]:
+    return vector.reshape((1,) * (x.ndim - 1) + vector.shape)

@@ -1,0 +1,87 @@
+"""The masked denoiser: syndrome and partly hidden logicals in, log-odds of each logical out."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, Float32, Int, Int32, PRNGKeyArray, UInt8
+
+from unmasq.diffusion.masking import NUM_TOKENS
+from unmasq.models.config import NetworkConfig
+from unmasq.models.encoder import RecurrentEncoder
+from unmasq.models.geometry import Geometry
+from unmasq.models.layers import Block, FactoredAttention, LayerNorm, Linear, Places
+
+
+class MaskedDenoiser(eqx.Module):
+    """Encode once, denoise many times: the encoder does not see the logicals.
+
+    Decoder blocks run on (E(l_t), M_R); a linear head reads log-odds off the logical tokens.
+    """
+
+    encoder: RecurrentEncoder
+    token_embedding: Float[Array, "3 d"]
+    blocks: list[Block]
+    place_weights: list[Float[Array, " V"]] | None
+    final_norm: LayerNorm | None  # pre-norm networks only
+    head: Linear
+    places: Places
+    num_logicals: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        geometry: Geometry,
+        code_weights: np.ndarray | None = None,
+        *,
+        key: PRNGKeyArray,
+    ):
+        encoder_key, token_key, head_key, *keys = jr.split(key, 3 + 2 * config.decoder_layers)
+        self.encoder = RecurrentEncoder(config, geometry, code_weights, key=encoder_key)
+        self.places = Places(geometry.joint_ties(config.ties == "tied"))
+        self.token_embedding = jr.normal(token_key, (NUM_TOKENS, config.width))
+        self.blocks = [
+            Block(
+                FactoredAttention(config.width, config.heads, self.places, key=mixing_key),
+                config.width,
+                config.feedforward,
+                pre_norm=config.norm == "pre",
+                key=block_key,
+            )
+            for mixing_key, block_key in zip(keys[::2], keys[1::2], strict=True)
+        ]
+        self.place_weights = (
+            [jnp.ones((self.places.num_values,)) for _ in self.blocks]
+            if config.place_weights
+            else None
+        )
+        self.final_norm = LayerNorm(config.width) if config.norm == "pre" else None
+        self.head = Linear(config.width, 1, key=head_key)
+        self.num_logicals = geometry.num_logicals
+
+    def encode(
+        self, syndrome: UInt8[Array, "B M"], last_frame: Int32[Array, " B"] | None = None
+    ) -> Float[Array, "n B d"]:
+        """The checks' hidden state after all frames, or after each shot's `last_frame`."""
+        return self.encoder(syndrome, last_frame)
+
+    def denoise(
+        self, memory: Float[Array, "n B d"], tokens: Int[Array, "B K"]
+    ) -> Float32[Array, "B K"]:
+        """Log-odds that each logical is 1, given the shown ones."""
+        one_hot = jax.nn.one_hot(tokens.T, NUM_TOKENS, dtype=memory.dtype)
+        shown = jnp.einsum("kbv,vd->kbd", one_hot, self.token_embedding)
+        x = jnp.concatenate([shown, memory])
+        for number, block in enumerate(self.blocks):
+            weights = None if self.place_weights is None else self.place_weights[number]
+            x = block(x, self.places, weights)
+        logicals = x[: tokens.shape[1]]
+        if self.final_norm is not None:
+            logicals = self.final_norm(logicals)
+        return self.head(logicals)[:, :, 0].T.astype(jnp.float32)
+
+    def __call__(
+        self, syndrome: UInt8[Array, "B M"], tokens: Int[Array, "B K"]
+    ) -> Float32[Array, "B K"]:
+        return self.denoise(self.encode(syndrome), tokens)
