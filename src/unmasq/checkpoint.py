@@ -1,0 +1,254 @@
+"""Checkpoints and weight files: safetensors and JSON, whole or not at all.
+
+A checkpoint is one manifest `NAME.json` and shards `NAME-0.safetensors`, ... below a given size.
+The manifest is renamed into place last and lists every shard with its SHA-256, so a checkpoint
+that was cut off anywhere is recognised. A weight file is a single 16-bit safetensors file that
+carries its network config and geometry: it loads without the problem or Stim.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import PyTree
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from unmasq.atomic_files import write_whole
+from unmasq.models import Denoiser, Geometry, NetworkConfig, build_network
+from unmasq.problem import DecodingProblem, Layout
+from unmasq.symmetry import Symmetry
+
+SHARD_BYTES = 15 * 2**20
+WEIGHTS_FORMAT = "unmasq-weights-1"
+_HEADER_BYTES = 4096  # room for safetensors' own header in a shard
+
+Arrays = dict[str, np.ndarray]
+
+
+class ProblemMismatchError(ValueError):
+    """Weights of another decoding problem."""
+
+
+class BrokenCheckpointError(ValueError):
+    """A checkpoint that is cut off, altered or foreign."""
+
+
+def named_arrays(tree: PyTree) -> Arrays:
+    """Array leaves by their path, such as 'encoder.blocks.0.mixing.value.weight'."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
+    return {_name(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def restore_arrays(tree: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
+    """The tree with its array leaves replaced by name; shapes must agree, dtypes are kept."""
+    leaves, structure = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
+    missing = [_name(path) for path, _ in leaves if _name(path) not in arrays]
+    if missing:
+        raise BrokenCheckpointError(
+            f"checkpoint must hold {missing[0]}: it is missing, with {len(missing) - 1} more. "
+            "It belongs to another network."
+        )
+    new = []
+    for path, leaf in leaves:
+        array = arrays[_name(path)]
+        if array.shape != leaf.shape:
+            raise BrokenCheckpointError(
+                f"{_name(path)} must have shape {leaf.shape}: got {array.shape}. "
+                "The checkpoint belongs to another network."
+            )
+        new.append(jnp.asarray(array, leaf.dtype))
+    return eqx.combine(jax.tree_util.tree_unflatten(structure, new), tree)
+
+
+def save_checkpoint(
+    folder: str | Path,
+    name: str,
+    arrays: Mapping[str, np.ndarray],
+    header: Mapping[str, Any],
+    shard_bytes: int = SHARD_BYTES,
+) -> Path:
+    """Writes shards, then the manifest; returns the manifest's path."""
+    folder = Path(folder)
+    shards = {}
+    for number, names in enumerate(_shards(arrays, shard_bytes)):
+        data = save({key: np.ascontiguousarray(arrays[key]) for key in names})
+        file = f"{name}-{number}.safetensors"
+        write_whole(folder / file, data)
+        shards[file] = hashlib.sha256(data).hexdigest()
+    manifest = folder / f"{name}.json"
+    write_whole(manifest, json.dumps({**header, "shards": shards}, indent=1))
+    return manifest
+
+
+def load_checkpoint(manifest: str | Path) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays and header; every shard's hash is checked."""
+    manifest = Path(manifest)
+    try:
+        header = json.loads(manifest.read_bytes())
+        arrays: Arrays = {}
+        for file, digest in header["shards"].items():
+            data = (manifest.parent / file).read_bytes()
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise BrokenCheckpointError(f"{file} must have the hash in its manifest.")
+            arrays.update(load(data))
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise BrokenCheckpointError(
+            f"{manifest} must be a whole checkpoint: {error} ({type(error).__name__})."
+        ) from error
+    return arrays, header
+
+
+def delete_checkpoint(manifest: Path) -> None:
+    """Removes a checkpoint, manifest first: what remains is never taken for a whole one."""
+    shards = sorted(manifest.parent.glob(f"{manifest.stem}-*.safetensors"))
+    manifest.unlink(missing_ok=True)
+    for shard in shards:
+        shard.unlink(missing_ok=True)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Weights:
+    """A network with what it was trained for."""
+
+    network: Denoiser
+    config: NetworkConfig
+    geometry: Geometry
+    header: dict[str, Any]  # name, structure_id, objective, num_steps, recipe, counts, ...
+    model_hash: str  # of config and tensors
+
+    def require_structure(self, problem: DecodingProblem) -> None:
+        """Refuses a problem other than the one the weights were trained for."""
+        if problem.structure_id != self.header["structure_id"]:
+            raise ProblemMismatchError(
+                f"weights '{self.header['name']}' must be used on their own problem, structure "
+                f"{self.header['structure_id']} ({self.geometry.num_detectors} detectors, "
+                f"{self.geometry.num_logicals} logicals): got structure {problem.structure_id} "
+                f"({problem.num_detectors} detectors, {problem.num_logicals} logicals). "
+                "Train a decoder for it with `unmasq train`."
+            )
+
+
+def save_weights(
+    path: str | Path,
+    network: Denoiser,
+    config: NetworkConfig,
+    geometry: Geometry,
+    header: Mapping[str, Any],
+    dtype: Any = np.float16,
+) -> None:
+    """One file with 16-bit weights. `header` needs name, structure_id, objective, num_steps."""
+    tensors = {
+        f"network.{name}": array.astype(dtype)
+        for name, array in named_arrays(eqx.filter(network, eqx.is_inexact_array)).items()
+    }
+    tensors.update(_geometry_arrays(geometry))
+    text = json.dumps(
+        {
+            **header,
+            "format": WEIGHTS_FORMAT,
+            "network": dataclasses.asdict(config),
+            "num_frames": geometry.layout.num_frames,
+            "num_logicals": geometry.num_logicals,
+        }
+    )
+    contiguous = {key: np.ascontiguousarray(array) for key, array in tensors.items()}
+    write_whole(path, save(contiguous, metadata={"unmasq": text}))
+
+
+def load_weights(path: str | Path) -> Weights:
+    """Reads a weight file; a cut-off or foreign one is refused."""
+    path = Path(path)
+    data = path.read_bytes()
+    try:
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["unmasq"])
+        arrays = load(data)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BrokenCheckpointError(
+            f"{path} must be a weight file: it is cut off or of another kind "
+            f"({type(error).__name__})."
+        ) from error
+    if header.get("format") != WEIGHTS_FORMAT:
+        raise BrokenCheckpointError(
+            f"{path} must have format {WEIGHTS_FORMAT}: got {header.get('format')}."
+        )
+    config = NetworkConfig(**header["network"])
+    geometry = _geometry_from(arrays, header)
+    network = build_network(config, geometry, key=jr.key(0))
+    tensors = {
+        name.removeprefix("network."): array.astype(np.float32)
+        for name, array in arrays.items()
+        if name.startswith("network.")
+    }
+    trained, fixed = eqx.partition(network, eqx.is_inexact_array)
+    network = eqx.combine(restore_arrays(trained, tensors), fixed)
+    return Weights(network, config, geometry, header, _model_hash(config, tensors))
+
+
+def _model_hash(config: NetworkConfig, tensors: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(json.dumps(dataclasses.asdict(config), sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].astype("<f4").tobytes())
+    return digest.hexdigest()
+
+
+def _geometry_arrays(geometry: Geometry) -> Arrays:
+    layout, symmetry = geometry.layout, geometry.symmetry
+    arrays = {
+        "layout.frame": layout.frame,
+        "layout.check": layout.check,
+        "layout.check_type": layout.check_type,
+    }
+    if symmetry is not None:
+        arrays["symmetry.check_images"] = symmetry.check_images
+        arrays["symmetry.token_images"] = symmetry.token_images
+        arrays["symmetry.basis_tokens"] = symmetry.basis_tokens
+    return arrays
+
+
+def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Geometry:
+    layout = Layout(
+        arrays["layout.frame"],
+        arrays["layout.check"],
+        arrays["layout.check_type"],
+        header["num_frames"],
+    )
+    symmetry = None
+    if "symmetry.check_images" in arrays:
+        symmetry = Symmetry(
+            arrays["symmetry.check_images"],
+            arrays["symmetry.token_images"],
+            arrays["symmetry.basis_tokens"],
+        )
+    return Geometry(layout, header["num_logicals"], symmetry)
+
+
+def _shards(arrays: Mapping[str, np.ndarray], limit: int) -> list[list[str]]:
+    """Names in order, cut so that each group stays below `limit` bytes where it can."""
+    groups: list[list[str]] = [[]]
+    size = _HEADER_BYTES
+    for name, array in arrays.items():
+        cost = array.nbytes + 256
+        if groups[-1] and size + cost > limit:
+            groups.append([])
+            size = _HEADER_BYTES
+        groups[-1].append(name)
+        size += cost
+    return groups
+
+
+def _name(path: tuple) -> str:
+    parts = [
+        str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path
+    ]
+    return ".".join(parts)

@@ -1,0 +1,107 @@
+"""From log-odds to logicals: reveal the most confident hidden bits, step by step.
+
+Confidence is |logit| in float32: probabilities saturate and tie. A shown bit never changes.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32, Int32, UInt8
+
+from unmasq.diffusion.masking import MASK
+
+Denoise = Callable[[Int32[Array, "B K"]], Float32[Array, "B K"]]
+
+
+class Unmasked(NamedTuple):
+    """Predicted bits, each with the log-odds it was revealed by, and the steps taken."""
+
+    logicals: UInt8[Array, "B K"]
+    logits: Float32[Array, "B K"]
+    steps: Int32[Array, " B"]
+
+    @property
+    def log_likelihood(self) -> Float32[Array, " B"]:
+        """Sum of log q over the revealed bits: the shot's confidence."""
+        return -jnp.sum(jax.nn.softplus(-jnp.abs(self.logits)), axis=1)
+
+
+def unmask(denoise: Denoise, shots: int, num_logicals: int, num_steps: int) -> Unmasked:
+    """T steps; each reveals ceil(remaining / steps left) bits, most confident first."""
+    if not 1 <= num_steps <= num_logicals:
+        raise ValueError(f"steps must lie in 1..{num_logicals}: got {num_steps}.")
+    tokens, revealed_by = _start(shots, num_logicals)
+    remaining = num_logicals
+    for steps_left in range(num_steps, 0, -1):
+        count = -(-remaining // steps_left)
+        logits = denoise(tokens)
+        chosen = _most_confident(logits, tokens, count)
+        tokens, revealed_by = _reveal(tokens, revealed_by, logits, chosen)
+        remaining -= count
+    steps = jnp.full((shots,), num_steps, jnp.int32)
+    return Unmasked(tokens.astype(jnp.uint8), revealed_by, steps)
+
+
+def unmask_adaptively(
+    denoise: Denoise, shots: int, num_logicals: int, threshold: float
+) -> Unmasked:
+    """Each step reveals every hidden bit with |logit| >= threshold, and at least one.
+
+    Threshold 0 is one step, infinity is one bit a step.
+    """
+    if not threshold >= 0:
+        raise ValueError(f"threshold must be at least 0: got {threshold}.")
+
+    def unfinished(state: tuple) -> Bool[Array, ""]:
+        return jnp.any(state[0] == MASK)
+
+    def step(state: tuple) -> tuple:
+        tokens, revealed_by, steps = state
+        hidden = tokens == MASK
+        logits = denoise(tokens)
+        sure = hidden & (jnp.abs(logits) >= threshold)
+        chosen = sure | _most_confident(logits, tokens, 1)
+        tokens, revealed_by = _reveal(tokens, revealed_by, logits, chosen)
+        return tokens, revealed_by, steps + jnp.any(hidden, axis=1).astype(jnp.int32)
+
+    start = (*_start(shots, num_logicals), jnp.zeros((shots,), jnp.int32))
+    tokens, revealed_by, steps = jax.lax.while_loop(unfinished, step, start)
+    return Unmasked(tokens.astype(jnp.uint8), revealed_by, steps)
+
+
+def unmask_in_order(denoise: Denoise, shots: int, num_logicals: int) -> Unmasked:
+    """The autoregressive decoder: bit after bit, first to last."""
+    tokens, revealed_by = _start(shots, num_logicals)
+    for k in range(num_logicals):
+        logits = denoise(tokens)
+        chosen = jnp.broadcast_to(jnp.arange(num_logicals)[None, :] == k, tokens.shape)
+        tokens, revealed_by = _reveal(tokens, revealed_by, logits, chosen)
+    steps = jnp.full((shots,), num_logicals, jnp.int32)
+    return Unmasked(tokens.astype(jnp.uint8), revealed_by, steps)
+
+
+def _start(shots: int, num_logicals: int) -> tuple[Int32[Array, "B K"], Float32[Array, "B K"]]:
+    tokens = jnp.full((shots, num_logicals), MASK, jnp.int32)
+    return tokens, jnp.zeros((shots, num_logicals), jnp.float32)
+
+
+def _most_confident(
+    logits: Float32[Array, "B K"], tokens: Int32[Array, "B K"], count: int
+) -> Bool[Array, "B K"]:
+    """The `count` hidden bits of each shot with the largest |logit|; ties to the first."""
+    confidence = jnp.where(tokens == MASK, jnp.abs(logits), -1.0)
+    order = jnp.argsort(-confidence, axis=1, stable=True)
+    rank = jnp.argsort(order, axis=1)
+    return (rank < count) & (tokens == MASK)
+
+
+def _reveal(
+    tokens: Int32[Array, "B K"],
+    revealed_by: Float32[Array, "B K"],
+    logits: Float32[Array, "B K"],
+    chosen: Bool[Array, "B K"],
+) -> tuple[Int32[Array, "B K"], Float32[Array, "B K"]]:
+    bits = (logits > 0).astype(jnp.int32)
+    return jnp.where(chosen, bits, tokens), jnp.where(chosen, logits, revealed_by)
