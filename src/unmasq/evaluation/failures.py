@@ -1,0 +1,98 @@
+"""Which shots failed, kept beside a CSV of counts: one JSON line for each stretch of shots.
+
+Counts alone cannot say whether two decoders fail on the same shots; these flags can, also when the
+decoders ran on different machines. A line holds its flags as packed bits, compressed: 16,384 shots
+with one failure take about 60 bytes.
+"""
+
+import base64
+import dataclasses
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmasq.evaluation.counts import Counts
+from unmasq.evaluation.statistics import PairedCounts
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Flags:
+    """Failed and discarded shots of one point, from shot 0 on."""
+
+    failed: np.ndarray  # (shots,) bool; a discarded shot has not failed
+    discarded: np.ndarray  # (shots,) bool
+
+
+def failures_path(stats_path: str | Path) -> Path:
+    """results/stats.csv has its flags in results/stats.failures.jsonl."""
+    return Path(stats_path).with_suffix(".failures.jsonl")
+
+
+def flags_line(strong_id: str, first_shot: int, flags: Flags) -> bytes:
+    """One line of the file: the flags of consecutive shots."""
+    record: dict[str, Any] = {
+        "strong_id": strong_id,
+        "first": first_shot,
+        "shots": len(flags.failed),
+        "failed": _packed(flags.failed),
+    }
+    if flags.discarded.any():
+        record["discarded"] = _packed(flags.discarded)
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def read_flags(stats_path: str | Path, counts: Counts) -> Flags:
+    """The flags behind counts that were read from `stats_path`.
+
+    A run that was killed between the two files leaves flags of shots it did not count: those are
+    cut off here, and a resumed run writes the same ones again.
+    """
+    path = failures_path(stats_path)
+    shots = counts.next_shot
+    failed, discarded = np.zeros(shots, bool), np.zeros(shots, bool)
+    known = np.zeros(shots, bool)
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        record = _parsed(line)
+        if record is None or record["strong_id"] != counts.point.strong_id:
+            continue
+        first, length = record["first"], record["shots"]
+        here = slice(first, first + length)
+        take = max(min(shots - first, length), 0)
+        failed[here] = _unpacked(record["failed"], length)[:take]
+        discarded[here] = (
+            _unpacked(record["discarded"], length)[:take] if "discarded" in record else False
+        )
+        known[here] = True
+    if not known.all() or int(failed.sum()) != counts.errors:
+        raise ValueError(
+            f"{path} must hold the {counts.errors} failures of {counts.point.decoder} on {shots} "
+            f"shots: got {int(failed.sum())} on {int(known.sum())}. Keep it beside its CSV."
+        )
+    return Flags(failed, discarded)
+
+
+def paired_counts(first: Flags, second: Flags) -> PairedCounts:
+    """McNemar's table on the shots that both decoded and neither discarded."""
+    common = min(len(first.failed), len(second.failed))
+    kept = ~(first.discarded[:common] | second.discarded[:common])
+    return PairedCounts.from_failures(first.failed[:common][kept], second.failed[:common][kept])
+
+
+def _packed(bits: np.ndarray) -> str:
+    return base64.b64encode(zlib.compress(np.packbits(bits, bitorder="little"), 9)).decode()
+
+
+def _unpacked(text: str, length: int) -> np.ndarray:
+    data = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8)
+    return np.unpackbits(data, count=length, bitorder="little").astype(bool)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """The record of a line, or None for one that was cut off."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
