@@ -1,0 +1,64 @@
+"""What a schedule says at a given update: learning rate, physical error rate, stage."""
+
+import dataclasses
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float32, Int
+
+from unmasq.training.config import NoiseSchedule, OptimizerConfig, TrainConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class FrameRange:
+    """Frames that carry a loss, from update `start` up to `stop`."""
+
+    first: int
+    last: int
+    start: int
+    stop: int
+
+
+def frame_ranges(config: TrainConfig, num_frames: int) -> list[FrameRange]:
+    """The stages in updates; the rest of the run trains on the last frame alone."""
+    ranges = []
+    share = 0.0
+    start = 0
+    for stage in config.stages:
+        share += stage.fraction
+        stop = min(round(share * config.num_updates), config.num_updates)
+        first, last = (_frame(number, num_frames) for number in (stage.first, stage.last))
+        if first > last:
+            raise ValueError(f"stage must have first <= last: got {stage.first} and {stage.last}.")
+        if stop > start:
+            ranges.append(FrameRange(first, last, start, stop))
+        start = stop
+    if start < config.num_updates:
+        ranges.append(FrameRange(num_frames - 1, num_frames - 1, start, config.num_updates))
+    return ranges
+
+
+def _frame(number: int, num_frames: int) -> int:
+    if not -num_frames <= number < num_frames:
+        raise ValueError(f"stage frames must lie in 0..{num_frames - 1}: got {number}.")
+    return number % num_frames
+
+
+def learning_rate_factor(
+    config: OptimizerConfig, step: Int[Array, ""], num_updates: Float32[Array, ""]
+) -> Float32[Array, ""]:
+    """Linear from `first` to 1, flat, then a cosine to `last`."""
+    done = jnp.asarray(step, jnp.float32) / num_updates
+    up = config.first + (1 - config.first) * done / max(config.warm_up, 1e-9)
+    falling = jnp.clip((done - config.flat_until) / max(1 - config.flat_until, 1e-9), 0.0, 1.0)
+    down = config.last + (1 - config.last) * 0.5 * (1 + jnp.cos(jnp.pi * falling))
+    return jnp.where(done < config.warm_up, up, down)
+
+
+def training_p(
+    schedule: NoiseSchedule, step: Int[Array, ""], num_updates: Float32[Array, ""]
+) -> Float32[Array, ""]:
+    """The largest p of a batch at this update."""
+    if schedule.ramp == 0:
+        return jnp.float32(schedule.p)
+    done = jnp.clip(jnp.asarray(step, jnp.float32) / (schedule.ramp * num_updates), 0.0, 1.0)
+    return jnp.asarray(schedule.start + (schedule.p - schedule.start) * done, jnp.float32)

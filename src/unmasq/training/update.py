@@ -1,0 +1,223 @@
+"""The training state and its update: a pure, jitted function of state and update number."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jax.sharding import NamedSharding, PartitionSpec
+from jaxtyping import Array, Float32, Int32, PRNGKeyArray, PyTree, UInt8
+
+from unmasq.diffusion.masking import require_divisor
+from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
+from unmasq.sampling import ShotSampler
+from unmasq.training.config import OptimizerConfig, TrainConfig
+from unmasq.training.curriculum import FrameRange, learning_rate_factor, training_p
+from unmasq.training.objectives import (
+    autoregressive_objective,
+    continuous_objective,
+    masked_objective,
+)
+
+CONTINUOUS_STEPS = 200
+
+
+class TrainState(NamedTuple):
+    """Float32 masters, their average, the optimizer's state, and how often a NaN threw it back."""
+
+    weights: PyTree
+    average: PyTree
+    optimizer: PyTree
+    step: Int32[Array, ""]
+    rollbacks: Int32[Array, ""]
+
+
+class Trainer:
+    """Holds what an update needs and compiles one function for each stage."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        network: Denoiser,
+        geometry: Geometry,
+        samplers: Callable[[bool], ShotSampler],
+        mesh: jax.sharding.Mesh,
+    ):
+        self.config = config
+        self.geometry = geometry
+        self.num_steps = training_steps(config, geometry.num_logicals)
+        self._samplers = samplers
+        weights, self._fixed = eqx.partition(network, eqx.is_inexact_array)
+        self._first_weights = weights
+        self.optimizer = make_optimizer(config.optimizer)
+        self._replicated = NamedSharding(mesh, PartitionSpec())
+        self._by_shot = NamedSharding(mesh, PartitionSpec("shots"))
+        self._compiled: dict[tuple[int, int], tuple[ShotSampler, Callable]] = {}
+        self._key = jr.key(config.seed, impl=config.generator)
+
+    def start(self) -> TrainState:
+        state = TrainState(
+            self._first_weights,
+            self._first_weights,
+            self.optimizer.init(self._first_weights),
+            jnp.zeros((), jnp.int32),
+            jnp.zeros((), jnp.int32),
+        )
+        return self.place(jax.tree.map(jnp.copy, state))
+
+    def place(self, state: TrainState) -> TrainState:
+        """The state, on every device."""
+        return jax.device_put(state, self._replicated)
+
+    def network(self, weights: PyTree) -> Denoiser:
+        return eqx.combine(weights, self._fixed)
+
+    def advance(
+        self, state: TrainState, frames: FrameRange, updates: int
+    ) -> tuple[TrainState, Float32[Array, " updates"]]:
+        """`updates` updates in one call; returns the losses too. The old state is consumed."""
+        key = (frames.first, frames.last)
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(frames)
+        sampler, function = self._compiled[key]
+        # Traced, so that a run whose length is set by the clock need not compile twice.
+        num_updates = jnp.float32(self.config.num_updates)
+        return function(state, sampler, self._fixed, num_updates, updates)
+
+    def _compile(self, frames: FrameRange) -> tuple[ShotSampler, Callable]:
+        intermediate = frames.first < self.geometry.layout.num_frames - 1
+        sampler = jax.device_put(self._samplers(intermediate), self._replicated)
+
+        def run(state, sampler, fixed, num_updates, updates):
+            def body(state, _):
+                return self._update(state, sampler, fixed, num_updates, frames)
+
+            return jax.lax.scan(body, state, None, length=updates)
+
+        return sampler, jax.jit(run, static_argnums=4, donate_argnums=0)
+
+    def _update(
+        self,
+        state: TrainState,
+        sampler: ShotSampler,
+        fixed: PyTree,
+        num_updates: Float32[Array, ""],
+        frames: FrameRange,
+    ) -> tuple[TrainState, Float32[Array, ""]]:
+        config = self.config
+        key = jr.fold_in(jr.fold_in(self._key, state.step), state.rollbacks)
+        p_key, shot_key, loss_key = jr.split(key, 3)
+        p_top = training_p(config.noise, state.step, num_updates)
+        spread = jr.uniform(p_key, (config.batch_size,), minval=config.noise.low, maxval=1.0)
+        p = jax.lax.with_sharding_constraint(p_top * spread, self._by_shot)
+        shots = jax.lax.with_sharding_constraint(sampler(p, key=shot_key), self._by_shot)
+
+        def loss_of(weights: PyTree) -> Float32[Array, ""]:
+            network = cast_floats(eqx.combine(weights, fixed), jnp.dtype(config.compute_dtype))
+            loss = self._loss(network, shots.syndrome, shots.logicals, frames, loss_key)
+            return loss * (frames.last - frames.first + 1)  # the sum over frames
+
+        loss, gradients = jax.value_and_grad(loss_of)(state.weights)
+        directions, optimizer = self.optimizer.update(gradients, state.optimizer, state.weights)
+        factor = learning_rate_factor(config.optimizer, state.step, num_updates)
+        weights = jax.tree.map(
+            lambda weight, direction, rate: weight - rate * factor * direction,
+            state.weights,
+            directions,
+            learning_rates(config.optimizer, state.weights),
+        )
+        # The average forgets its start quickly: decay min(ema, (1 + step) / (10 + step)).
+        step = state.step.astype(jnp.float32)
+        decay = jnp.minimum(config.ema, (1 + step) / (10 + step))
+        average = jax.tree.map(
+            lambda old, new: decay * old + (1 - decay) * new, state.average, weights
+        )
+        return TrainState(weights, average, optimizer, state.step + 1, state.rollbacks), loss
+
+    def _loss(
+        self,
+        network: Denoiser,
+        syndrome: UInt8[Array, "B M"],
+        logicals: UInt8[Array, "B *frames K"],
+        frames: FrameRange,
+        key: PRNGKeyArray,
+    ) -> Float32[Array, ""]:
+        if not isinstance(network, MaskedDenoiser):
+            return continuous_objective(network, syndrome, logicals, self.num_steps, key=key)
+        frame_key, loss_key = jr.split(key)
+        memory, targets = self._targets(network, syndrome, logicals, frames, frame_key)
+        if self.config.objective == "autoregressive":
+            return autoregressive_objective(network, memory, targets, key=loss_key)
+        return masked_objective(network, memory, targets, self.num_steps, key=loss_key)
+
+    def _targets(
+        self,
+        network: MaskedDenoiser,
+        syndrome: UInt8[Array, "B M"],
+        logicals: UInt8[Array, "B *frames K"],
+        frames: FrameRange,
+        key: PRNGKeyArray,
+    ) -> tuple[Array, UInt8[Array, "S K"]]:
+        """Hidden states and the logicals to predict from them, frames folded into the shots."""
+        if logicals.ndim == 2:
+            return network.encode(syndrome), logicals
+        if self.config.frames == "random":
+            frame = jr.randint(key, (syndrome.shape[0],), frames.first, frames.last + 1)
+            chosen = jnp.take_along_axis(logicals, frame[:, None, None], axis=1)[:, 0]
+            return network.encode(syndrome, frame), chosen
+        states = network.encoder.all_frames(syndrome)[frames.first : frames.last + 1]
+        memory = jnp.concatenate(list(states), axis=1)
+        used = logicals[:, frames.first : frames.last + 1]
+        return memory, jnp.concatenate([used[:, i] for i in range(used.shape[1])])
+
+
+def training_steps(config: TrainConfig, num_logicals: int) -> int:
+    """T of the objective, checked against the problem."""
+    if config.objective == "continuous":
+        return config.num_steps or CONTINUOUS_STEPS
+    num_steps = config.num_steps or num_logicals
+    require_divisor(num_steps, num_logicals)
+    return num_steps
+
+
+def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:
+    """Directions of AdamW, or of Muon for V, U, W1, W2 of the blocks and AdamW for the rest."""
+    decay = optax.add_decayed_weights(config.weight_decay)
+    rule = adamw = optax.chain(optax.scale_by_adam(config.b1, config.b2), decay)
+    if config.kind == "muon":
+        orthogonal = optax.contrib.scale_by_muon(
+            beta=config.muon_momentum,
+            # Every array it is given is a plain matrix; without this it fails on trees.
+            weight_dimension_numbers=lambda tree: jax.tree.map(
+                lambda _: optax.contrib.MuonDimensionNumbers(), tree
+            ),
+        )
+        muon = optax.chain(orthogonal, decay)
+        rule = optax.partition({"muon": muon, "adamw": adamw}, functools.partial(_rules, config))
+    clip = [] if config.clip is None else [optax.clip_by_global_norm(config.clip)]
+    return optax.chain(*clip, rule)
+
+
+def learning_rates(config: OptimizerConfig, weights: PyTree) -> PyTree:
+    """Each array's rate; Muon's grows with sqrt(fan_out / fan_in) for matrices that widen."""
+
+    def rate(rule: str, leaf: Array) -> float:
+        if rule == "adamw":
+            return config.learning_rate
+        fan_in, fan_out = leaf.shape
+        return config.muon_learning_rate * max(1.0, fan_out / fan_in) ** 0.5
+
+    return jax.tree.map(rate, _rules(config, weights), weights)
+
+
+def _rules(config: OptimizerConfig, weights: PyTree) -> PyTree:
+    def rule(path: tuple, leaf: Array) -> str:
+        names = [getattr(key, "name", "") for key in path]
+        matrix = leaf.ndim == 2 and names[-1] == "weight" and "blocks" in names
+        return "muon" if config.kind == "muon" and matrix else "adamw"
+
+    return jax.tree_util.tree_map_with_path(rule, weights)
