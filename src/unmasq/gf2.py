@@ -13,9 +13,13 @@ def as_bits(matrix: ArrayLike, name: str = "matrix") -> Bits:
     array = np.asarray(matrix)
     if array.ndim != 2:
         raise ValueError(f"{name} must have two dimensions: got shape {array.shape}.")
-    if not np.isin(array, (0, 1)).all():
-        bad = array[~np.isin(array, (0, 1))][0]
-        raise ValueError(f"{name} must hold only 0 and 1: got {bad}. Reduce it modulo 2.")
+    wrong = np.argwhere((array != 0) & (array != 1))
+    if len(wrong):
+        i, j = wrong[0]
+        raise ValueError(
+            f"{name} must hold only 0 and 1: got {name}[{i}, {j}] = {array[i, j]}. "
+            "Reduce it modulo 2."
+        )
     return array.astype(np.uint8)
 
 

@@ -14,7 +14,14 @@ import numpy as np
 from unmasq import gf2
 from unmasq.codes.bicycle import BicycleShape, parse_polynomial
 from unmasq.codes.css import CSSCode, independent_logicals
-from unmasq.codes.logicals import Support, canonical_basis, light_logicals, translates
+from unmasq.codes.logicals import (
+    Shapes,
+    Support,
+    canonical_basis,
+    light_logicals,
+    spanning_weight,
+    translates,
+)
 from unmasq.suggest import nearest
 from unmasq.symmetry import Indices, Symmetry, torus_translations
 
@@ -30,7 +37,7 @@ class CatalogueEntry:
     n: int
     k: int
     distance: int
-    logicals: dict[Support, tuple[int, ...]]
+    logicals: Shapes
 
     @property
     def shape(self) -> BicycleShape:
@@ -120,24 +127,26 @@ def _code_from_text(text: str) -> CSSCode:
     shape = BicycleShape(
         int(parts[0]), int(parts[1]), parse_polynomial(parts[2]), parse_polynomial(parts[3])
     )
-    checks, other_checks = shape.checks()
-    some = independent_logicals(checks, other_checks)
+    return bicycle_code(shape, text, _searched_logicals(shape, text))
+
+
+def _searched_logicals(shape: BicycleShape, name: str) -> Shapes:
+    """Light X logicals of a code outside the catalogue; how light is not proven."""
+    checks_x, checks_z = shape.checks()
+    some = independent_logicals(checks_x, checks_z)
     if not len(some):
-        raise ValueError(f"code must encode at least one logical qubit: got k = 0 for '{text}'.")
-    # A search bound: the lightest operators of a basis are far below its heaviest.
-    weight = int(some.sum(axis=1).max())
-    supports = light_logicals(checks, other_checks, weight, num_sets=100)
-    shapes, tokens = canonical_basis(supports, checks, shape.qubit_images(), len(some))
-    logicals = {
-        support: tuple(g for number, g in tokens if number == i) for i, support in enumerate(shapes)
-    }
-    return bicycle_code(shape, text, logicals)
+        raise ValueError(f"code must encode at least one logical qubit: got k = 0 for '{name}'.")
+    opposite = independent_logicals(checks_z, checks_x)
+    heaviest = int(some.sum(axis=1).max())
+    weight = spanning_weight(light_logicals(checks_z, opposite, heaviest, num_sets=3), opposite)
+    supports = light_logicals(checks_z, opposite, weight, num_sets=100)
+    return canonical_basis(supports, opposite, shape.qubit_images())
 
 
 def bicycle_code(
     shape: BicycleShape,
     name: str,
-    logicals: dict[Support, tuple[int, ...]],
+    logicals: Shapes,
     distance: int | None = None,
 ) -> CSSCode:
     """The code of the two polynomials with X logicals {shape: kept translations}."""
@@ -180,12 +189,10 @@ def _both_bases(
 ) -> Symmetry:
     """Translations and, after each, the duality that swaps X with Z.
 
-    X check i and Z check -i are swapped, and so are an X token and its dual Z token: the tokens
-    of both bases lie in one list whose first half is X.
+    It swaps X check i with Z check -i just as it swaps qubits L i with R -i, and an X token with
+    its dual Z token: the tokens of both bases lie in one list whose first half is X.
     """
     half = len(tokens) // 2
-    sites = checks.shape[1] // 2
-    swap_checks = np.concatenate([dual[:sites], dual[sites:]])  # L i -> R -i, as X i -> Z -i
     number = {support: t for t, support in enumerate(tokens[half:])}
     partner = [number[_moved(support, dual)] for support in tokens[:half]]
     swap_tokens = np.empty(len(tokens), np.int32)
@@ -195,15 +202,13 @@ def _both_bases(
         [_images(tokens[:half], images), half + _images(tokens[half:], images)], axis=1
     )
     return Symmetry(
-        np.concatenate([checks, swap_checks[checks]]).astype(np.int32),
+        np.concatenate([checks, dual[checks]]).astype(np.int32),
         np.concatenate([moved, swap_tokens[moved]]).astype(np.int32),
         np.concatenate([basis_x, half + basis_z]).astype(np.int32),
     )
 
 
-def _tokens(
-    logicals: dict[Support, tuple[int, ...]], qubit_images: Indices
-) -> tuple[list[Support], Indices]:
+def _tokens(logicals: Shapes, qubit_images: Indices) -> tuple[list[Support], Indices]:
     """All distinct translates, shape by shape, and which of them are the kept ones."""
     tokens: list[Support] = []
     kept: list[Support] = []

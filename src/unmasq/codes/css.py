@@ -5,6 +5,7 @@ import functools
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from unmasq import gf2
 from unmasq.codes.bicycle import BicycleShape
@@ -71,14 +72,14 @@ class CSSCode:
         return f"[[{self.n},{self.k},{self.distance if self.distance else '?'}]]"
 
 
-def css_code(checks_x: object, checks_z: object, name: str = "css") -> CSSCode:
+def css_code(checks_x: ArrayLike, checks_z: ArrayLike, name: str = "css") -> CSSCode:
     """Any CSS code from its two check matrices, with some (not minimum-weight) logical basis.
 
     >>> css_code([[1, 1, 1, 1]], [[1, 1, 1, 1]]).label
     '[[4,2,?]]'
     """
-    x = gf2.as_bits(checks_x, "checks_x")  # type: ignore[arg-type]
-    z = gf2.as_bits(checks_z, "checks_z")  # type: ignore[arg-type]
+    x = gf2.as_bits(checks_x, "checks_x")
+    z = gf2.as_bits(checks_z, "checks_z")
     if x.shape[1] != z.shape[1]:
         raise ValueError(
             f"checks_x and checks_z must have equally many columns: got {x.shape[1]} "

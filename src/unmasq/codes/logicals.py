@@ -15,20 +15,21 @@ from unmasq.gf2 import Bits
 from unmasq.symmetry import Indices
 
 Support = tuple[int, ...]
-Token = tuple[int, int]  # (shape, number of the translation)
+Shapes = dict[Support, tuple[int, ...]]  # support at translation 0: kept translations
 
 
 def light_logicals(
-    checks: Bits, other_checks: Bits, weight: int, num_sets: int, seed: int = 0
+    other_checks: Bits, opposite: Bits, weight: int, num_sets: int, seed: int = 0
 ) -> set[Support]:
-    """Supports of weight at most `weight` in ker(other_checks) outside the span of `checks`.
+    """Supports of logical operators of weight at most `weight`.
 
-    Each of `num_sets` random information sets yields the words with at most two ones in it: a
-    search, not a proof, but the set stops growing long before the sets used for the catalogue.
+    They commute with `other_checks` (the checks of the other type) and not with all of `opposite`
+    (a basis of logicals of the other type). Each of `num_sets` random information sets yields the
+    words with at most two ones in it: a search, not a proof. With 1000 sets every code of the
+    catalogue has shown all that it ever shows, up to translation.
     """
     rng = np.random.default_rng(seed)
     words = gf2.kernel(other_checks)
-    opposite = gf2.kernel(checks).astype(np.int64)  # stabilisers commute with all of these
     found: set[Support] = set()
     for _ in range(num_sets):
         order = rng.permutation(words.shape[1])
@@ -36,52 +37,62 @@ def light_logicals(
         basis[:, order] = gf2.row_reduce(words[:, order])[0]
         first, second = np.nonzero(np.triu(_sum_weights(basis) <= weight))
         candidates = basis[first] ^ np.where((first == second)[:, None], 0, basis[second])
-        logical = ((candidates.astype(np.int64) @ opposite.T) & 1).any(axis=1)
+        logical = _classes(candidates, opposite).any(axis=1)
         found.update(tuple(np.flatnonzero(word).tolist()) for word in candidates[logical])
     return found
 
 
-def canonical_basis(
-    supports: set[Support], checks: Bits, qubit_images: Indices, k: int
-) -> tuple[list[Support], list[Token]]:
+def canonical_basis(supports: set[Support], opposite: Bits, qubit_images: Indices) -> Shapes:
     """Shapes and their kept translations by the rule in the module's docstring."""
-    shapes: list[Support] = []
-    tokens: list[Token] = []
-    span = gf2.row_reduce(checks)[0]
+    qubits = qubit_images.shape[1]
+    kept: Shapes = {}
+    span = np.zeros((0, len(opposite)), np.uint8)  # what the kept operators do to `opposite`
     for weight in sorted({len(support) for support in supports}):
-        orbits = {
-            min(orbit): orbit
-            for support in supports
-            if len(support) == weight
-            for orbit in [translates(support, qubit_images)]
+        orbits = {}
+        for support in supports:
+            if len(support) == weight:
+                orbit = translates(support, qubit_images)
+                orbits[min(orbit)] = len(set(orbit))
+        classes = {
+            shape: _classes(gf2.from_supports(translates(shape, qubit_images), qubits), opposite)
+            for shape in orbits
         }
-        while len(tokens) < k and orbits:
-            gains = {
-                support: gf2.rank(np.concatenate([span, gf2.from_supports(orbit, span.shape[1])]))
-                - len(span)
-                for support, orbit in orbits.items()
-            }
-            best = min(orbits, key=lambda s: (-gains[s], len(set(orbits[s])), s))
-            if gains[best] == 0:
+        while orbits and len(span) < len(opposite):
+            rank = {s: gf2.rank(np.concatenate([span, classes[s]])) for s in orbits}
+            best = min(orbits, key=lambda s: (-rank[s], orbits[s], s))
+            if rank[best] == len(span):
                 break
-            for g, support in enumerate(translates(best, qubit_images)):
-                grown = gf2.row_reduce(
-                    np.concatenate([span, gf2.from_supports([support], span.shape[1])])
-                )[0]
-                if len(grown) > len(span):
-                    span = grown
-                    tokens.append((len(shapes), g))
-            shapes.append(best)
+            _, pivots = gf2.row_reduce(np.concatenate([span, classes[best]]).T)
+            kept[best] = tuple(pivot - len(span) for pivot in pivots[len(span) :])
+            span = np.concatenate([span, classes[best][list(kept[best])]])
             del orbits[best]
-    if len(tokens) < k:
-        raise ValueError(f"supports must span {k} logical operators: got {len(tokens)}.")
-    return shapes, tokens
+    if len(span) < len(opposite):
+        raise ValueError(
+            f"supports must span {len(opposite)} logical operators: got {len(span)}. "
+            "Search more information sets, or heavier operators."
+        )
+    return kept
+
+
+def spanning_weight(supports: set[Support], opposite: Bits) -> int:
+    """The smallest weight up to which the supports span all logical operators."""
+    for weight in sorted({len(support) for support in supports}):
+        light = [support for support in supports if len(support) <= weight]
+        classes = _classes(gf2.from_supports(light, opposite.shape[1]), opposite)
+        if gf2.rank(classes) == len(opposite):
+            return weight
+    raise ValueError(f"supports must span {len(opposite)} logical operators.")
 
 
 def translates(support: Support, qubit_images: Indices) -> list[Support]:
     """The support under each translation, in the order of the translations."""
     moved = np.sort(qubit_images[:, list(support)], axis=1)
     return [tuple(row) for row in moved.tolist()]
+
+
+def _classes(operators: Bits, opposite: Bits) -> Bits:
+    """Which of `opposite` each operator anticommutes with: its class modulo the checks."""
+    return ((operators.astype(np.float32) @ opposite.T.astype(np.float32)) % 2).astype(np.uint8)
 
 
 def _sum_weights(basis: Bits) -> np.ndarray:
