@@ -8,46 +8,15 @@ drawn by column index are the same wherever the problem was built.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+import itertools
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from unmasq.circuits.noise import require_error_rate
+from unmasq.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
 from unmasq.symmetry import Indices, Symmetry
-
-FaultKey = tuple[tuple[int, ...], tuple[int, ...]]  # (detectors, logicals), both sorted
-
-# An elementary channel at rate q makes independent faults of probability f with
-# 1 - 2f = (1 - base * q) ** power: Stim's exact conversion of depolarizing noise.
-CHANNEL_KINDS: Mapping[str, tuple[float, float]] = {  # kind: (base, power)
-    "depolarize1": (4 / 3, 1 / 2),
-    "depolarize2": (16 / 15, 1 / 8),
-    "flip": (2.0, 1.0),
-}
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Channels:
-    """How many elementary channels of each kind every fault merges: priors at any p.
-
-    Channel c has rate `ratios[c]` * p; `counts[j, c]` of them make fault j.
-    """
-
-    kinds: tuple[str, ...]
-    ratios: tuple[float, ...]
-    counts: NDArray[np.int16]  # (N, C)
-
-    def priors(self, p: float) -> NDArray[np.float64]:
-        """(1 - prod_c (1 - 2 q_c(p))^n_c) / 2 for each fault."""
-        log_survival = np.zeros(len(self.counts))
-        for kind, ratio, count in zip(self.kinds, self.ratios, self.counts.T, strict=True):
-            base, power = CHANNEL_KINDS[kind]
-            if base * ratio * p >= 1:
-                raise ValueError(f"p must keep every channel below {1 / base:.3g}: got {p}.")
-            log_survival += count * power * np.log1p(-base * ratio * p)
-        return -np.expm1(log_survival) / 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,8 +37,14 @@ class Layout:
                 f"frame and check must have equal lengths: got {len(self.frame)} and "
                 f"{len(self.check)}."
             )
-        places = self.frame.astype(np.int64) * self.num_checks + self.check
-        if len(np.unique(places)) != len(places):
+        for name, limit in (("frame", self.num_frames), ("check", self.num_checks)):
+            outside = np.flatnonzero((getattr(self, name) < 0) | (getattr(self, name) >= limit))
+            if outside.size:
+                raise ValueError(
+                    f"{name} must lie in 0..{limit - 1}: got {name}[{outside[0]}] = "
+                    f"{getattr(self, name)[outside[0]]}."
+                )
+        if len(np.unique(self._places)) != len(self._places):
             raise ValueError("layout must give each detector a place of its own: got one twice.")
 
     @property
@@ -78,13 +53,16 @@ class Layout:
 
     @property
     def num_types(self) -> int:
-        return int(self.check_type.max()) + 1
+        return int(self.check_type.max(initial=0)) + 1
 
     @property
     def is_full(self) -> bool:
         """Whether the detectors, in order, fill the frames: then a reshape lays them out."""
-        places = self.frame.astype(np.int64) * self.num_checks + self.check
-        return np.array_equal(places, np.arange(self.num_frames * self.num_checks))
+        return np.array_equal(self._places, np.arange(self.num_frames * self.num_checks))
+
+    @property
+    def _places(self) -> NDArray[np.int64]:
+        return self.frame.astype(np.int64) * self.num_checks + self.check
 
     def grid(self) -> Indices:
         """Detector number at (frame, check), or -1 where there is none."""
@@ -136,6 +114,33 @@ class DecodingProblem:
                 f"layout must place the {self.num_detectors} detectors: "
                 f"got {len(self.layout.frame)}."
             )
+        if self.channels is not None and len(self.channels.counts) != self.num_faults:
+            raise ValueError(
+                f"channels must count for each of the {self.num_faults} faults: "
+                f"got {len(self.channels.counts)}."
+            )
+        self._require_fitting_symmetry()
+        self._require_canonical_order()
+
+    def _require_fitting_symmetry(self) -> None:
+        if self.symmetry is None:
+            return
+        sizes = (self.symmetry.num_checks, len(self.symmetry.basis_tokens))
+        if sizes != (self.layout.num_checks, self.num_logicals):
+            raise ValueError(
+                f"symmetry must act on {self.layout.num_checks} checks and {self.num_logicals} "
+                f"logicals: got {sizes[0]} and {sizes[1]}."
+            )
+
+    def _require_canonical_order(self) -> None:
+        faults = self.faults()
+        for j, (one, following) in enumerate(itertools.pairwise(faults)):
+            if one >= following:
+                raise ValueError(
+                    "columns must be distinct and sorted by detectors, then logicals: got "
+                    f"column {j + 1} out of order. Use problem_from_matrices, which merges and "
+                    "sorts them."
+                )
 
     @property
     def num_detectors(self) -> int:
@@ -180,14 +185,21 @@ class DecodingProblem:
             return self
         if self.channels is None:
             raise ValueError(
-                f"p must be {self.p} for '{self.name}': got {p}. Its noise is not made of "
-                "depolarizing channels and flips alone; build it again from a circuit at that p."
+                f"p must be {self.p:.6g}, the only rate at which the priors of '{self.name}' are "
+                f"known: got {p}. Build it again at that p, from a circuit whose only noise is "
+                "DEPOLARIZE1, DEPOLARIZE2 and flips to have them at every rate."
             )
         return dataclasses.replace(self, p=p, priors=self.channels.priors(p))
 
     def faults(self) -> list[FaultKey]:
         """(detectors, logicals) of each fault, in column order."""
-        return list(zip(_supports(self.check_matrix), _supports(self.logical_matrix), strict=True))
+        return list(
+            zip(
+                column_supports(self.check_matrix),
+                column_supports(self.logical_matrix),
+                strict=True,
+            )
+        )
 
     def restricted_to_type(self, check_type: int) -> tuple[Indices, "DecodingProblem"]:
         """The detectors of one check type, and the problem that sees only those.
@@ -199,12 +211,12 @@ class DecodingProblem:
             raise ValueError(f"check_type must occur in the layout: got {check_type}.")
         sites = np.flatnonzero(self.layout.check_type == check_type)
         new_number = {int(row): i for i, row in enumerate(rows)}
-        merged: dict[FaultKey, float] = {}
-        for (detectors, logicals), prior in zip(self.faults(), self.priors, strict=True):
-            key = (tuple(new_number[d] for d in detectors if d in new_number), logicals)
-            if key != ((), ()):
-                merged[key] = merge_probabilities(merged.get(key, 0.0), float(prior))
-        check_matrix, logical_matrix, priors, _ = fault_columns(
+        new_keys = [
+            (tuple(new_number[d] for d in detectors if d in new_number), logicals)
+            for detectors, logicals in self.faults()
+        ]
+        merged = merge_faults(zip(new_keys, self.priors.tolist(), strict=True))
+        check_matrix, logical_matrix, priors, order = fault_columns(
             merged, len(rows), self.num_logicals
         )
         layout = Layout(
@@ -219,39 +231,7 @@ class DecodingProblem:
             logical_matrix=logical_matrix,
             priors=priors,
             layout=layout,
-            channels=None,
+            channels=self.channels.merged(new_keys, order) if self.channels else None,
             symmetry=None,
         )
         return rows.astype(np.int32), problem
-
-
-def merge_probabilities(p: float, q: float) -> float:
-    """Probability that exactly one of two independent equal faults happens."""
-    return p * (1 - q) + q * (1 - p)
-
-
-def fault_columns(
-    faults: Mapping[FaultKey, float], num_detectors: int, num_logicals: int
-) -> tuple[sparse.csc_array, sparse.csc_array, NDArray[np.float64], list[FaultKey]]:
-    """H, L and priors with the columns in canonical order, and that order."""
-    order = sorted(faults)
-    return (
-        _columns([detectors for detectors, _ in order], num_detectors),
-        _columns([logicals for _, logicals in order], num_logicals),
-        np.array([faults[key] for key in order], np.float64),
-        order,
-    )
-
-
-def _columns(supports: Sequence[tuple[int, ...]], rows: int) -> sparse.csc_array:
-    lengths = np.fromiter(map(len, supports), np.int64, len(supports))
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    indices = np.fromiter((i for support in supports for i in support), np.int64, indptr[-1])
-    data = np.ones(indptr[-1], np.uint8)
-    return sparse.csc_array((data, indices, indptr), shape=(rows, len(supports)))
-
-
-def _supports(matrix: sparse.csc_array) -> list[tuple[int, ...]]:
-    indices = matrix.indices.tolist()
-    starts = matrix.indptr.tolist()
-    return [tuple(indices[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]

@@ -35,7 +35,10 @@ def capacity_circuit(code: CSSCode, p: float) -> "stim.Circuit":
     for kind, _, row in checks + logicals:
         target = stim.target_x if kind == 0 else stim.target_z
         factors = [target(int(q)) for q in np.flatnonzero(np.tile(row, 2))]
-        circuit.append("MPP", stim.target_combined_paulis(factors))
+        if factors:
+            circuit.append("MPP", stim.target_combined_paulis(factors))
+        else:  # an empty check is never violated
+            circuit.append("MPAD", [0])
     total = len(checks) + len(logicals)
     for index, (kind, site, _) in enumerate(checks):
         circuit.append("DETECTOR", [stim.target_rec(index - total)], (site, kind, 0))

@@ -30,6 +30,12 @@ def memory_circuit(code: CSSCode, noise: NoiseModel, rounds: int, basis: str) ->
             f"code must be a bivariate bicycle code, whose schedule is known: got '{code.name}'. "
             "Write its circuit yourself and use problem_from_circuit."
         )
+    if len(code.bicycle.a) != 3 or len(code.bicycle.b) != 3:
+        raise ValueError(
+            "code must have three terms in A and three in B, as the schedule of 8 ticks needs: got "
+            f"{len(code.bicycle.a)} and {len(code.bicycle.b)}. "
+            "Write its circuit yourself and use problem_from_circuit."
+        )
     builder = _RoundBuilder(code)
     circuit = stim.Circuit()
     for qubit, coordinates in enumerate(builder.coordinates()):
@@ -95,9 +101,9 @@ class _RoundBuilder:
                 waiting = self.left if tick == 1 else self.right
                 _noise(circuit, "DEPOLARIZE1", waiting, idle)
             if tick == 7:
-                circuit.append("M", self.z, measurement)
+                circuit.append("M", self.z, measurement or ())
             circuit.append("TICK")
-        circuit.append("MX", self.x, measurement)
+        circuit.append("MX", self.x, measurement or ())
         _noise(circuit, "DEPOLARIZE1", self.data, idle)
         circuit.append("TICK")
         return circuit

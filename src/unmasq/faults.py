@@ -1,0 +1,100 @@
+"""Faults by what they flip: merging equal ones, laying them out as columns, their channels.
+
+A fault is known by its (detectors, logicals), never by its detectors alone: two faults that fire
+the same detectors may differ in the logicals.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+FaultKey = tuple[tuple[int, ...], tuple[int, ...]]  # (detectors, logicals), both sorted
+
+
+def merge_faults(faults: Iterable[tuple[FaultKey, float]]) -> dict[FaultKey, float]:
+    """{(detectors, logicals): prior}: equal faults merge, those without effect are left out."""
+    merged: dict[FaultKey, float] = {}
+    for key, prior in faults:
+        if key != ((), ()):
+            merged[key] = merge_probabilities(merged.get(key, 0.0), prior)
+    return merged
+
+
+def merge_probabilities(p: float, q: float) -> float:
+    """Probability that exactly one of two independent equal faults happens."""
+    return p * (1 - q) + q * (1 - p)
+
+
+def fault_columns(
+    faults: Mapping[FaultKey, float], num_detectors: int, num_logicals: int
+) -> tuple[sparse.csc_array, sparse.csc_array, NDArray[np.float64], list[FaultKey]]:
+    """H, L and priors with the columns in canonical order, and that order."""
+    order = sorted(faults)
+    return (
+        _columns([detectors for detectors, _ in order], num_detectors),
+        _columns([logicals for _, logicals in order], num_logicals),
+        np.array([faults[key] for key in order], np.float64),
+        order,
+    )
+
+
+def _columns(supports: Sequence[tuple[int, ...]], rows: int) -> sparse.csc_array:
+    lengths = np.fromiter(map(len, supports), np.int64, len(supports))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = np.fromiter((i for support in supports for i in support), np.int64, indptr[-1])
+    data = np.ones(indptr[-1], np.uint8)
+    return sparse.csc_array((data, indices, indptr), shape=(rows, len(supports)))
+
+
+def column_supports(matrix: sparse.csc_array) -> list[tuple[int, ...]]:
+    """The row numbers of the ones in each column."""
+    indices = matrix.indices.tolist()
+    starts = matrix.indptr.tolist()
+    return [tuple(indices[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+
+
+# An elementary channel at rate q makes independent faults of probability f with
+# 1 - 2f = (1 - base * q) ** power: Stim's exact conversion of depolarizing noise.
+CHANNEL_KINDS: Mapping[str, tuple[float, float]] = {  # kind: (base, power)
+    "depolarize1": (4 / 3, 1 / 2),
+    "depolarize2": (16 / 15, 1 / 8),
+    "flip": (2.0, 1.0),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Channels:
+    """How many elementary channels of each kind every fault merges: priors at any p.
+
+    Channel c has rate `ratios[c]` * p; `counts[j, c]` of them make fault j.
+    """
+
+    kinds: tuple[str, ...]
+    ratios: tuple[float, ...]
+    counts: NDArray[np.int16]  # (N, C)
+
+    def priors(self, p: float) -> NDArray[np.float64]:
+        """(1 - prod_c (1 - 2 f_c(p))^n_c) / 2 for each fault."""
+        log_product = np.zeros(len(self.counts))
+        for kind, ratio, count in zip(self.kinds, self.ratios, self.counts.T, strict=True):
+            base, power = CHANNEL_KINDS[kind]
+            if base * ratio * p > 1:
+                raise ValueError(
+                    f"p must keep the rate of every {kind} channel at most {1 / base:.4g}: "
+                    f"got {p}, which makes it {ratio * p:.4g}."
+                )
+            used = count > 0  # at the greatest rate the logarithm is -inf, and f = 1/2
+            with np.errstate(divide="ignore"):
+                log_product[used] += count[used] * power * np.log1p(-base * ratio * p)
+        return -np.expm1(log_product) / 2
+
+    def merged(self, keys: Sequence[FaultKey], order: Sequence[FaultKey]) -> "Channels":
+        """The channels of the faults `order`, when fault j has become `keys[j]`."""
+        column = {key: j for j, key in enumerate(order)}
+        kept = [j for j, key in enumerate(keys) if key in column]
+        counts = np.zeros((len(order), len(self.kinds)), np.int16)
+        np.add.at(counts, [column[keys[j]] for j in kept], self.counts[kept])
+        return Channels(self.kinds, self.ratios, counts)
