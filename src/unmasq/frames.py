@@ -1,7 +1,8 @@
-"""The paper's matrices that follow faults through the frames (Methods, 'Weight matrix').
+"""The paper's matrices that follow faults through the frames.
 
-H~[r] tells which faults touch which check site up to frame r; from it come K[r], J, Pi[r] and the
-intermediate logicals l[r] = L Pi[r] e.
+H~[r] tells which faults touch which check site up to frame r; from it come K[r], J ('Weight matrix
+from circuit-level PCM'), Pi[r] and the intermediate logicals l[r] = L Pi[r] e ('Multi-stage
+training'). K~ and J are counts of faults; the network takes K = K~^(1/8).
 """
 
 import numpy as np
@@ -45,9 +46,11 @@ def fault_seen(problem: DecodingProblem) -> NDArray[np.bool_]:
 
 
 def intermediate_logicals(problem: DecodingProblem) -> list[sparse.csr_array]:
-    """L Pi[r] (K, N) for r = 0..R: l[r] is its product with e, modulo 2."""
+    """L Pi[r] (K, N) for r = 0..R: l[r] is its product with e, modulo 2.
+
+    The last is L itself: l[R] is what the decoder predicts, and a fault that no check ever sees
+    (which Pi[R] would drop) flips it too.
+    """
     rows = problem.logical_matrix.tocsr()
-    return [
-        sparse.csr_array(rows.multiply(seen[None, :])).astype(np.uint8)
-        for seen in fault_seen(problem)
-    ]
+    earlier = fault_seen(problem)[:-1]
+    return [*(sparse.csr_array(rows.multiply(seen[None, :])) for seen in earlier), rows]

@@ -17,10 +17,12 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8, UInt32
 from scipy import sparse
 
+from unmasq.faults import CHANNEL_KINDS
 from unmasq.frames import intermediate_logicals
-from unmasq.problem import CHANNEL_KINDS, DecodingProblem
+from unmasq.problem import DecodingProblem
 
 CHUNK_SHOTS = 1024  # part of what a chunk number means: never change it
+_GREATEST_RATE = 1 - 2.0**-20  # below 1, where a logarithm is -inf and 0 * -inf would be nan
 
 
 class Shots(NamedTuple):
@@ -34,38 +36,41 @@ class ShotSampler(eqx.Module):
     """Draws training shots: faults by their priors at each shot's p, then exact parities."""
 
     signatures: Float[Array, "rows N"]  # H above L, or above all L Pi[r]
-    log_bases: Float[Array, "C N"]  # n_jc * power_c; times log(1 - base_c ratio_c p)
+    exponents: Float[Array, "C N"]  # n_jc * power_c: 1 - 2f = prod_c (1 - slope_c p)^exponent
     slopes: Float[Array, " C"]  # base_c * ratio_c
     fixed_priors: Float[Array, " N"] | None
     num_detectors: int = eqx.field(static=True)
     num_logicals: int = eqx.field(static=True)
+    intermediate: bool = eqx.field(static=True)
 
     def __init__(self, problem: DecodingProblem, *, intermediate: bool = False):
         logicals = intermediate_logicals(problem) if intermediate else [problem.logical_matrix]
         self.signatures = _signatures(problem, logicals)
         self.num_detectors = problem.num_detectors
         self.num_logicals = problem.num_logicals
+        self.intermediate = intermediate
         channels = problem.channels
         if channels is None:
             self.fixed_priors = jnp.asarray(problem.priors, jnp.float32)
-            self.log_bases = jnp.zeros((0, problem.num_faults), jnp.float32)
+            self.exponents = jnp.zeros((0, problem.num_faults), jnp.float32)
             self.slopes = jnp.zeros((0,), jnp.float32)
         else:
             rules = [CHANNEL_KINDS[kind] for kind in channels.kinds]
             powers = np.array([power for _, power in rules])
             bases = np.array([base for base, _ in rules])
             self.fixed_priors = None
-            self.log_bases = jnp.asarray((channels.counts * powers).T, jnp.float32)
+            self.exponents = jnp.asarray((channels.counts * powers).T, jnp.float32)
             self.slopes = jnp.asarray(bases * np.array(channels.ratios), jnp.float32)
 
     def priors(self, p: Float[Array, " B"]) -> Float[Array, "B N"]:
         """Fault probabilities at each shot's p; fixed ones where the noise has no formula."""
         if self.fixed_priors is not None:
             return jnp.broadcast_to(self.fixed_priors, (p.shape[0], self.fixed_priors.shape[0]))
-        logs = jnp.log1p(-p[:, None] * self.slopes)
-        return -0.5 * jnp.expm1(
-            jnp.einsum("bc,cn->bn", logs, self.log_bases, precision=jax.lax.Precision.HIGHEST)
+        rates = jnp.minimum(p[:, None] * self.slopes, _GREATEST_RATE)
+        logs = jnp.einsum(
+            "bc,cn->bn", jnp.log1p(-rates), self.exponents, precision=jax.lax.Precision.HIGHEST
         )
+        return -0.5 * jnp.expm1(logs)
 
     def errors(self, p: Float[Array, " B"], *, key: PRNGKeyArray) -> Float[Array, "B N"]:
         """e for each shot, as 0.0 and 1.0 in the parity product's dtype."""
@@ -80,7 +85,7 @@ class ShotSampler(eqx.Module):
         """s = H e and l = L e (or L Pi[r] e), modulo 2."""
         flips = parity(self.signatures, errors)
         logicals = flips[:, self.num_detectors :]
-        if logicals.shape[1] != self.num_logicals:
+        if self.intermediate:
             logicals = logicals.reshape(len(flips), -1, self.num_logicals)
         return Shots(flips[:, : self.num_detectors], logicals)
 
@@ -102,13 +107,17 @@ class EvaluationShots:
         self._thresholds = jnp.asarray(problem.thresholds())
         self._signatures = _signatures(problem, [problem.logical_matrix])
         self._num_detectors = problem.num_detectors
-        self._key = jr.key(seed, impl="threefry2x32")
+        # Not jr.key, which reads a seed in another way where 64-bit types are switched on.
+        words = jnp.asarray([0, _word(seed, "seed")], jnp.uint32)
+        self._key = jr.wrap_key_data(words, impl="threefry2x32")
 
     def chunk(self, number: int) -> Shots:
         """Shots number * CHUNK_SHOTS and following."""
-        return _chunk(
-            self._key, jnp.uint32(number), self._thresholds, self._signatures, self._num_detectors
-        )
+        number = jnp.uint32(_word(number, "number"))
+        with jax.threefry_partitionable(True):  # the setting decides which bits are drawn
+            return _chunk(
+                self._key, number, self._thresholds, self._signatures, self._num_detectors
+            )
 
 
 @functools.partial(jax.jit, static_argnums=4)
@@ -122,6 +131,12 @@ def _chunk(
     words = jr.bits(jr.fold_in(key, number), (CHUNK_SHOTS, thresholds.shape[0]), jnp.uint32)
     flips = parity(signatures, (words < thresholds).astype(signatures.dtype))
     return Shots(flips[:, :num_detectors], flips[:, num_detectors:])
+
+
+def _word(value: int, name: str) -> int:
+    if not 0 <= value < 2**32:
+        raise ValueError(f"{name} must lie in 0..{2**32 - 1}: got {value}.")
+    return value
 
 
 def _signatures(problem: DecodingProblem, logicals: list) -> Float[Array, "rows N"]:
