@@ -82,7 +82,9 @@ def paired_counts(first: Flags, second: Flags) -> PairedCounts:
 
 
 def _packed(bits: np.ndarray) -> str:
-    return base64.b64encode(zlib.compress(np.packbits(bits, bitorder="little"), 9)).decode()
+    return base64.b64encode(
+        zlib.compress(np.packbits(bits, bitorder="little").tobytes(), 9)
+    ).decode()
 
 
 def _unpacked(text: str, length: int) -> np.ndarray:

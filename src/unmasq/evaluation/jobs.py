@@ -1,0 +1,192 @@
+"""One decoder on one problem, and the pieces of shots it decodes, in whatever process.
+
+A worker knows its jobs by their strong id (`set_up_worker`), builds a decoder when the first piece
+of a job arrives, and makes sure that it is the decoder the job names: same name, same weights.
+"""
+
+import collections
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from unmasq.decoding.decoder import Decoder
+from unmasq.evaluation.counts import Point
+from unmasq.problem import DecodingProblem
+
+_KEPT_DECODERS = 2  # some hold hundreds of megabytes
+
+
+@runtime_checkable
+class DiscardingDecoder(Protocol):
+    """A decoder that gives up on shots it is unsure of."""
+
+    def decode_or_discard(self, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(B, M) bits to (B, K) bits and (B,) discarded flags."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """A decoder that takes part: its name in result files, and how any process makes it.
+
+    `make` must pickle. A contender that runs `alone` decodes large batches in the main process,
+    where the accelerator is; the others share the worker processes.
+    """
+
+    name: str
+    make: Callable[[DecodingProblem], Decoder]
+    alone: bool = False
+    model_hash: str | None = None
+    num_steps: int | None = None
+    threshold: float | None = None
+    discard_below: float | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What goes into the `Point` beside the name."""
+        names = ("model_hash", "num_steps", "threshold", "discard_below")
+        return {name: getattr(self, name) for name in names}
+
+
+def baseline(name: str) -> Contender:
+    """One of `unmasq.baselines` by name; an unknown one is refused here."""
+    from unmasq.baselines import baseline_names
+    from unmasq.suggest import nearest
+
+    if name not in baseline_names():
+        raise ValueError(
+            f"decoders must be unmasq or one of {', '.join(baseline_names())}: got '{name}'."
+            f"{nearest(name, ['unmasq', *baseline_names()])}"
+        )
+    return Contender(name, functools.partial(_make_baseline, name))
+
+
+def _make_baseline(name: str, problem: DecodingProblem) -> Decoder:
+    from unmasq.baselines import make_baseline
+
+    return make_baseline(name, problem)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Job:
+    """A contender on a problem and the shots of a seed. Pickles."""
+
+    contender: Contender
+    problem: DecodingProblem
+    seed: int = 0
+
+    @functools.cached_property
+    def point(self) -> Point:
+        return Point.of(self.contender.name, self.problem, self.seed, **self.contender.settings)
+
+    def make_decoder(self) -> Decoder:
+        """The decoder, refused if it is not the one whose name the counts will carry."""
+        decoder = self.contender.make(self.problem)
+        for name in ("name", "model_hash"):
+            expected, found = getattr(self.contender, name), getattr(decoder, name, None)
+            if found != expected:
+                raise ValueError(
+                    f"decoder must have {name} {expected} as the run that counts it: got {found}. "
+                    "Give every machine the same weights."
+                )
+        sizes = (self.problem.num_detectors, self.problem.num_logicals)
+        if (decoder.num_detectors, decoder.num_logicals) != sizes:
+            raise ValueError(
+                f"decoder {decoder.name} must read {sizes[0]} detectors and predict {sizes[1]} "
+                f"logicals: got {decoder.num_detectors} and {decoder.num_logicals}."
+            )
+        return decoder
+
+
+class Decoded(NamedTuple):
+    """What came out of consecutive shots of a job."""
+
+    strong_id: str
+    first_shot: int
+    wrong: np.ndarray  # (B, K) bool: predicted and true logical differ
+    discarded: np.ndarray  # (B,) bool
+    seconds: float  # of decoding alone
+
+
+class ShotReader:
+    """Shots by number; keeps the last chunk, for readers that go through in small steps."""
+
+    def __init__(self, problem: DecodingProblem, seed: int) -> None:
+        from unmasq.sampling import CHUNK_SHOTS, EvaluationShots
+
+        self._shots = EvaluationShots(problem, seed)
+        self._size = CHUNK_SHOTS
+        self._chunk = functools.lru_cache(maxsize=1)(self._read_chunk)
+
+    def read(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Syndromes (B, M) and logicals (B, K) of shots first <= i < stop."""
+        syndromes, logicals = [], []
+        for number in range(first // self._size, -(-stop // self._size)):
+            start = number * self._size
+            inside = slice(max(first - start, 0), min(stop - start, self._size))
+            syndrome, logical = self._chunk(number)
+            syndromes.append(syndrome[inside])
+            logicals.append(logical[inside])
+        return np.concatenate(syndromes), np.concatenate(logicals)
+
+    def _read_chunk(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        shots = self._shots.chunk(number)
+        return np.asarray(shots.syndrome), np.asarray(shots.logicals)
+
+
+class Bench:
+    """A job with its decoder and shots at hand."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.decoder = job.make_decoder()
+        self._reader = ShotReader(job.problem, job.seed)
+
+    def warm_up(self, shots: int) -> None:
+        """Compiles for batches of that size, so that no measured time holds it."""
+        _decode(self.decoder, np.zeros((shots, self.decoder.num_detectors), np.uint8))
+
+    def decode(self, first: int, stop: int) -> Decoded:
+        """Decodes shots first <= i < stop and compares with the truth."""
+        syndromes, logicals = self._reader.read(first, stop)
+        start = time.perf_counter()
+        predictions, discarded = _decode(self.decoder, syndromes)
+        seconds = time.perf_counter() - start
+        if predictions.shape != logicals.shape:
+            raise ValueError(
+                f"decoder {self.decoder.name} must predict shape {logicals.shape}: "
+                f"got {predictions.shape}."
+            )
+        return Decoded(self.job.point.strong_id, first, predictions != logicals, discarded, seconds)
+
+
+def _decode(decoder: Decoder, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(decoder, DiscardingDecoder):
+        return decoder.decode_or_discard(syndromes)
+    return np.asarray(decoder.decode_batch(syndromes)), np.zeros(len(syndromes), bool)
+
+
+_jobs: dict[str, Job] = {}  # by strong id
+_thread = threading.local()  # foreign decoders keep state: one for each thread
+
+
+def set_up_worker(jobs: Iterable[Job]) -> None:
+    """Makes jobs known to this process, beside those it knows."""
+    _jobs.update({job.point.strong_id: job for job in jobs})
+
+
+def decode_piece(strong_id: str, first: int, stop: int) -> Decoded:
+    """Runs in a worker: decodes shots first <= i < stop of a job it was set up with."""
+    job = _jobs[strong_id]
+    benches = _thread.__dict__.setdefault("benches", collections.OrderedDict())
+    if strong_id not in benches or benches[strong_id].job is not job:
+        while len(benches) >= _KEPT_DECODERS:
+            benches.popitem(last=False)
+        benches[strong_id] = Bench(job)
+    benches.move_to_end(strong_id)
+    return benches[strong_id].decode(first, stop)
