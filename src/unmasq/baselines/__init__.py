@@ -1,0 +1,90 @@
+"""Other people's decoders behind the `Decoder` protocol, by the name the result files use.
+
+| name | decoder |
+| --- | --- |
+| bposd-x, bposd-xz | min-sum BP + OSD (combination sweep of order 3) |
+| bplsd-x, bplsd-xz | the same with localised statistics |
+| relay-x, relay-xz | Relay-BP that stops at the first solution (S = 1) |
+| relay5-x, relay5-xz | Relay-BP that takes the best of five (S = 5) |
+| tesseract-x, tesseract-xz | Tesseract, short beam |
+| bp4-osd0, bp4-osd10 | quaternary min-sum BP + OSD of order 0 or 10, code capacity only |
+
+A name ending in -x reads one check type, the one that sees what flips the logicals; -xz reads both.
+Nothing heavy is imported before a decoder is made.
+"""
+
+from collections.abc import Callable
+
+from unmasq.baselines.adapter import MissingExtraError
+from unmasq.decoding.decoder import Decoder
+from unmasq.problem import DecodingProblem
+from unmasq.suggest import nearest
+
+__all__ = ["MissingExtraError", "baseline_names", "make_baseline"]
+
+
+def baseline_names() -> tuple[str, ...]:
+    """All names that `make_baseline` knows, whether or not their package is installed.
+
+    >>> "bposd-x" in baseline_names()
+    True
+    """
+    return tuple(_MAKERS)
+
+
+def make_baseline(name: str, problem: DecodingProblem) -> Decoder:
+    """The baseline of that name, set up for the problem.
+
+    Raises `MissingExtraError`, which is a ValueError too, where its package is not installed,
+    and ValueError for an unknown name or a problem it cannot decode.
+    """
+    if name not in _MAKERS:
+        raise ValueError(
+            f"name must be one of {', '.join(_MAKERS)}: got {name!r}.{nearest(name, list(_MAKERS))}"
+        )
+    return _MAKERS[name](name, problem)
+
+
+def _bposd(name: str, problem: DecodingProblem) -> Decoder:
+    from unmasq.baselines.bposd import BpOsd
+
+    return BpOsd(problem, name, _detectors(name), localised=name.startswith("bplsd"))
+
+
+def _relay(name: str, problem: DecodingProblem) -> Decoder:
+    from unmasq.baselines.relay import Relay
+
+    num_solutions = 5 if name.startswith("relay5") else 1
+    return Relay(problem, name, _detectors(name), num_solutions)
+
+
+def _tesseract(name: str, problem: DecodingProblem) -> Decoder:
+    from unmasq.baselines.tesseract import Tesseract
+
+    return Tesseract(problem, name, _detectors(name))
+
+
+def _bp4(name: str, problem: DecodingProblem) -> Decoder:
+    from unmasq.baselines.bp4 import QuaternaryBpOsd
+
+    return QuaternaryBpOsd(problem, name, osd_order=int(name.removeprefix("bp4-osd")))
+
+
+def _detectors(name: str) -> str:
+    return name.rpartition("-")[2]
+
+
+_MAKERS: dict[str, Callable[[str, DecodingProblem], Decoder]] = {
+    "bposd-x": _bposd,
+    "bposd-xz": _bposd,
+    "bplsd-x": _bposd,
+    "bplsd-xz": _bposd,
+    "relay-x": _relay,
+    "relay-xz": _relay,
+    "relay5-x": _relay,
+    "relay5-xz": _relay,
+    "tesseract-x": _tesseract,
+    "tesseract-xz": _tesseract,
+    "bp4-osd0": _bp4,
+    "bp4-osd10": _bp4,
+}

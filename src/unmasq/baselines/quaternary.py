@@ -1,0 +1,169 @@
+"""Quaternary belief propagation on a CSS code's Tanner graph, batched over shots in JAX.
+
+A qubit suffers I, X, Z or Y. Messages are scalars: an edge to a Z check carries the log-odds
+log P(bit = 0) / P(bit = 1) of the qubit's X bit, an edge to an X check those of its Z bit
+(X bit of X and Y is 1, Z bit of Z and Y is 1). The batch is the last axis: neighbours are then
+gathered as whole rows.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+# Beyond this, exp(-message) is below float32's resolution anyway; it keeps divergence finite.
+_CLIP = 50.0
+
+Messages = Float[Array, "checks degree B"]
+CheckRule = Callable[[Messages, Bool[Array, "checks degree"], Bool[Array, "checks B"]], Messages]
+
+
+class TannerGraph(NamedTuple):
+    """One check matrix as two padded neighbour lists.
+
+    Edge (c, i), the i-th of check c, has number c * degree + i. Missing neighbours hold the number
+    after the last one: n for a qubit, checks * degree for an edge.
+    """
+
+    qubits: Int[Array, "checks degree"]  # of each check
+    edges: Int[Array, "n degree_n"]  # of each qubit
+
+
+class QubitOdds(NamedTuple):
+    """Log-odds of I against X, Z and Y; the channel's are one column for all shots."""
+
+    x: Float[Array, "n B"]
+    z: Float[Array, "n B"]
+    y: Float[Array, "n B"]
+
+
+class BpResult(NamedTuple):
+    """Hard decision and the log-odds of each bit, at convergence or after the last iteration."""
+
+    x_bits: Bool[Array, "n B"]
+    z_bits: Bool[Array, "n B"]
+    x_odds: Float[Array, "n B"]
+    z_odds: Float[Array, "n B"]
+    converged: Bool[Array, " B"]
+
+
+def tanner_graph(checks: np.ndarray) -> TannerGraph:
+    """The graph of a dense 0/1 check matrix (checks, n)."""
+    num_checks, num_qubits = checks.shape
+    degree = max(1, int(checks.sum(axis=1).max(initial=0)))
+    qubits = np.full((num_checks, degree), num_qubits, np.int32)
+    edges: list[list[int]] = [[] for _ in range(num_qubits)]
+    for check, row in enumerate(checks):
+        for i, qubit in enumerate(np.flatnonzero(row)):
+            qubits[check, i] = qubit
+            edges[qubit].append(check * degree + i)
+    width = max(1, max((len(e) for e in edges), default=0))
+    padded = [e + [num_checks * degree] * (width - len(e)) for e in edges]
+    return TannerGraph(jnp.asarray(qubits), jnp.asarray(np.array(padded, np.int32)))
+
+
+@functools.cache  # one function for each scaling: `run_bp4` is compiled for each function
+def min_sum(scaling: float) -> CheckRule:
+    """The min-sum rule: scaling * product of signs * least magnitude of the other edges.
+
+    The product includes the check's syndrome. A message of exactly 0 counts as negative.
+    """
+
+    def rule(
+        incoming: Messages,
+        present: Bool[Array, "checks degree"],
+        syndrome: Bool[Array, "checks B"],
+    ) -> Messages:
+        magnitude = jnp.where(present[:, :, None], jnp.abs(incoming), jnp.inf)
+        position = jnp.arange(magnitude.shape[1])[None, :, None]
+        is_least = position == jnp.argmin(magnitude, axis=1, keepdims=True)
+        least = jnp.min(magnitude, axis=1, keepdims=True)
+        second = jnp.min(jnp.where(is_least, jnp.inf, magnitude), axis=1, keepdims=True)
+        negative = (incoming <= 0) & present[:, :, None]
+        parity = jnp.sum(negative, axis=1, keepdims=True) % 2 == 1
+        flipped = parity ^ negative ^ syndrome[:, None, :]
+        others = jnp.where(is_least, second, least)
+        return scaling * jnp.where(flipped, -others, others)
+
+    return rule
+
+
+@functools.partial(jax.jit, static_argnames="check_rule")
+def run_bp4(
+    graph_x: TannerGraph,
+    graph_z: TannerGraph,
+    channel: QubitOdds,
+    syndrome_x: Bool[Array, "checks_x B"],
+    syndrome_z: Bool[Array, "checks_z B"],
+    *,
+    num_iterations: int | Int[Array, ""],
+    check_rule: CheckRule,
+) -> BpResult:
+    """Parallel (flooding) BP: all checks, then all qubits, `num_iterations` times at most.
+
+    A shot is frozen once its hard decision has its syndrome; the loop ends early when all are.
+    """
+    batch = syndrome_x.shape[1]
+
+    def decide(
+        to_x: Float[Array, "checks_x degree_x B"], to_z: Float[Array, "checks_z degree_z B"]
+    ) -> tuple[Bool[Array, "n B"], Bool[Array, "n B"], Float[Array, "n B"], Float[Array, "n B"]]:
+        x_sum, z_sum = _sum_at_qubits(graph_z, to_z), _sum_at_qubits(graph_x, to_x)
+        odds = QubitOdds(channel.x + x_sum, channel.z + z_sum, channel.y + x_sum + z_sum)
+        choice = jnp.argmin(jnp.stack([jnp.zeros_like(odds.x), odds.x, odds.z, odds.y]), axis=0)
+        x_odds = jnp.logaddexp(0.0, -odds.z) - jnp.logaddexp(-odds.x, -odds.y)
+        z_odds = jnp.logaddexp(0.0, -odds.x) - jnp.logaddexp(-odds.z, -odds.y)
+        return (choice == 1) | (choice == 3), choice >= 2, x_odds, z_odds
+
+    def step(state: tuple) -> tuple:
+        iteration, to_x, to_z, old = state
+        to_x = _check_messages(graph_x, old.z_odds, to_x, syndrome_x, check_rule)
+        to_z = _check_messages(graph_z, old.x_odds, to_z, syndrome_z, check_rule)
+        x_bits, z_bits, x_odds, z_odds = decide(to_x, to_z)
+        met = jnp.all(_syndrome(graph_x, z_bits) == syndrome_x, axis=0)
+        met &= jnp.all(_syndrome(graph_z, x_bits) == syndrome_z, axis=0)
+        new = BpResult(x_bits, z_bits, x_odds, z_odds, met)
+        frozen = jax.tree.map(lambda a, b: jnp.where(old.converged, a, b), old, new)
+        return iteration + 1, to_x, to_z, frozen
+
+    def unfinished(state: tuple) -> Bool[Array, ""]:
+        return (state[0] < num_iterations) & ~jnp.all(state[3].converged)
+
+    silent_x = jnp.zeros((*graph_x.qubits.shape, batch))
+    silent_z = jnp.zeros((*graph_z.qubits.shape, batch))
+    start = BpResult(*decide(silent_x, silent_z), converged=jnp.zeros(batch, bool))
+    return jax.lax.while_loop(unfinished, step, (0, silent_x, silent_z, start))[3]
+
+
+def _check_messages(
+    graph: TannerGraph,
+    odds: Float[Array, "n B"],
+    last: Messages,
+    syndrome: Bool[Array, "checks B"],
+    check_rule: CheckRule,
+) -> Messages:
+    """From each check to its qubits, given the odds of the bit it sees and its last messages.
+
+    A qubit's message to a check is the log-odds of its bit without what this check told it.
+    For scalar messages that is a difference: the check's message multiplies both P(bit = 0)
+    and P(bit = 1), whichever Pauli they come from.
+    """
+    n = odds.shape[0]
+    gathered = jnp.take(odds, jnp.minimum(graph.qubits, n - 1), axis=0)
+    incoming = jnp.clip(gathered - last, -_CLIP, _CLIP)
+    return jnp.clip(check_rule(incoming, graph.qubits < n, syndrome), -_CLIP, _CLIP)
+
+
+def _sum_at_qubits(graph: TannerGraph, messages: Messages) -> Float[Array, "n B"]:
+    flat = messages.reshape(-1, messages.shape[2])
+    flat = jnp.concatenate([flat, jnp.zeros((1, flat.shape[1]))])
+    return jnp.sum(jnp.take(flat, graph.edges, axis=0), axis=1)
+
+
+def _syndrome(graph: TannerGraph, bits: Bool[Array, "n B"]) -> Bool[Array, "checks B"]:
+    padded = jnp.concatenate([bits, jnp.zeros((1, bits.shape[1]), bool)])
+    return jnp.sum(jnp.take(padded, graph.qubits, axis=0), axis=1) % 2 == 1
