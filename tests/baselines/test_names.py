@@ -1,0 +1,50 @@
+"""Baselines by name: the list, wrong names, missing packages, and what importing them costs."""
+
+import subprocess
+import sys
+
+import pytest
+
+from baselines.small_problems import repetition_problem
+from unmasq.baselines import MissingExtraError, baseline_names, make_baseline
+
+
+def test_the_names_are_those_of_the_result_files():
+    assert " ".join(baseline_names()) == (
+        "bposd-x bposd-xz bplsd-x bplsd-xz relay-x relay-xz relay5-x relay5-xz "
+        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10"
+    )
+
+
+def test_an_unknown_name_brings_the_nearest():
+    with pytest.raises(ValueError, match=r"got 'bpsod-xz'\. Did you mean bposd-xz\?"):
+        make_baseline("bpsod-xz", repetition_problem([0.1, 0.1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "package"),
+    [
+        ("relay-x", "relay_bp", "relay-bp"),
+        ("tesseract-x", "tesseract_decoder", "tesseract-decoder"),
+    ],
+)
+def test_a_missing_package_is_one_line_that_names_the_extra(monkeypatch, name, module, package):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError) as caught:
+        make_baseline(name, repetition_problem([0.1, 0.1]))
+    message = str(caught.value)
+    assert package in message
+    assert message.endswith("pip install 'unmasq[baselines]'.")
+    assert "\n" not in message
+    assert isinstance(caught.value, ImportError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_importing_the_names_loads_no_decoder():
+    code = (
+        "import sys, unmasq.baselines; "
+        "print([m for m in ('jax', 'ldpc', 'stim', 'relay_bp', 'tesseract_decoder') "
+        "if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
