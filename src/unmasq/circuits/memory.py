@@ -41,6 +41,7 @@ def memory_circuit(code: CSSCode, noise: NoiseModel, rounds: int, basis: str) ->
     for qubit, coordinates in enumerate(builder.coordinates()):
         circuit.append("QUBIT_COORDS", [qubit], coordinates)
     circuit.append("RX" if basis == "X" else "R", builder.data)
+    circuit.append("TICK")
     circuit += builder.round(noise=None)
     # Not a REPEAT block: Stim leaves equal faults of neighbouring repetitions unmerged.
     for _ in range(rounds):

@@ -1,0 +1,26 @@
+import pytest
+
+from unmasq.circuits import NoiseModel
+
+
+def test_uniform_noise_has_one_rate():
+    assert NoiseModel.uniform(0.01) == NoiseModel(0.01, 0.01, 0.01, 0.01)
+
+
+@pytest.mark.parametrize("p", [0.0, -0.1, 0.6, float("nan")])
+def test_uniform_noise_outside_the_range_is_refused(p):
+    with pytest.raises(ValueError, match=r"p must lie in \(0, 0.5\]: got"):
+        NoiseModel.uniform(p)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 0.51, float("nan")])
+@pytest.mark.parametrize("field", ["two_qubit", "idle", "preparation", "measurement"])
+def test_a_rate_outside_the_range_is_refused(field, rate):
+    rates = {"two_qubit": 0.1, "idle": 0.1, "preparation": 0.1, "measurement": 0.1, field: rate}
+    with pytest.raises(ValueError, match=rf"{field} must lie in \[0, 0.5\]: got"):
+        NoiseModel(**rates)
+
+
+def test_noise_without_any_rate_is_refused():
+    with pytest.raises(ValueError, match="at least one rate above 0"):
+        NoiseModel(0.0, 0.0, 0.0, 0.0)
