@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stub_decoders import MakeStub, stub
 
+from stub_decoders import MakeStub, stub
 from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.evaluation.collect import BLOCK_SHOTS, Limits, collect

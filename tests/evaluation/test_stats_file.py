@@ -194,9 +194,10 @@ def test_a_second_writer_is_refused(path):
 
 def test_counted_shots_are_not_appended_again(path):
     wrong, discarded = results(0)
+    counts = Counts.of(POINT, 0, wrong[:64], discarded[:64], 0.0)
+    flags = Flags(wrong[:64].any(1), discarded[:64])
     with StatsFile(path) as file, pytest.raises(ValueError, match=r"got 0\.\.63 twice"):
-        flags = Flags(wrong[:64].any(1), discarded[:64])
-        file.append(Counts.of(POINT, 0, wrong[:64], discarded[:64], 0.0), flags)
+        file.append(counts, flags)
 
 
 def test_a_full_disk_leaves_whole_lines(path, monkeypatch):
