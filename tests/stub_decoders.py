@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from unmasq.decoding.decoder import check_syndromes
-from unmasq.evaluation.jobs import Contender
+from unmasq.evaluation.contenders import Contender
 from unmasq.problem import DecodingProblem
 
 

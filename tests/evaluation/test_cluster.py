@@ -12,8 +12,8 @@ from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.evaluation.cluster import DaskWorkers, cluster_workers
 from unmasq.evaluation.collect import Limits, collect
+from unmasq.evaluation.contenders import Contender
 from unmasq.evaluation.counts import Counts
-from unmasq.evaluation.jobs import Contender
 from unmasq.evaluation.stats_file import read_counts
 
 SHOTS = 3000

@@ -14,9 +14,10 @@ from stub_decoders import MakeStub, stub
 from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.evaluation.collect import BLOCK_SHOTS, Limits, collect
+from unmasq.evaluation.contenders import Contender, baseline
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import paired_counts, read_flags
-from unmasq.evaluation.jobs import Contender, ShotReader, baseline
+from unmasq.evaluation.jobs import ShotReader
 from unmasq.evaluation.stats_file import StatsFile, read_counts
 from unmasq.problem_file import save_problem
 

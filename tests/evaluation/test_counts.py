@@ -80,6 +80,7 @@ OTHERS = {
     "seed": 1,
     "code": "bb18",
     "model_hash": "beef",
+    "dtype": "bfloat16",
     "num_steps": 2,
     "threshold": 1.0,
     "discard_below": 0.9,

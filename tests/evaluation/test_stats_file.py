@@ -18,7 +18,7 @@ from unmasq.evaluation.failures import Flags, failures_path, paired_counts, read
 from unmasq.evaluation.stats_file import StatsFile, read_counts
 
 POINT = Point(
-    "unmasq-0123abcd",
+    "unmasq-0123abcd,T=3",
     "bb18",
     0.003,
     9,

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from unmasq.evaluation.contenders import Contender
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import Flags
-from unmasq.evaluation.jobs import Bench, Contender, Decoded, Job
+from unmasq.evaluation.jobs import Bench, Decoded, Job
 from unmasq.evaluation.stats_file import StatsFile
 from unmasq.evaluation.workers import ProcessPool, ThisProcess, Workers
 from unmasq.problem import DecodingProblem

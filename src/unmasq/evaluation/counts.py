@@ -36,6 +36,7 @@ class Point:
     seed: int = 0
     code: str | None = None
     model_hash: str | None = None
+    dtype: str | None = None  # float32 and bfloat16 do not predict alike
     num_steps: int | None = None  # T of a diffusion decoder
     threshold: float | None = None  # tau of adaptive unmasking
     discard_below: float | None = None  # shots of lower confidence are discarded

@@ -9,67 +9,17 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from unmasq.decoding.decoder import Decoder
+from unmasq.evaluation.contenders import Contender, DiscardingDecoder
 from unmasq.evaluation.counts import Point
 from unmasq.problem import DecodingProblem
 
 _KEPT_DECODERS = 2  # some hold hundreds of megabytes
-
-
-@runtime_checkable
-class DiscardingDecoder(Protocol):
-    """A decoder that gives up on shots it is unsure of."""
-
-    def decode_or_discard(self, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(B, M) bits to (B, K) bits and (B,) discarded flags."""
-        ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Contender:
-    """A decoder that takes part: its name in result files, and how any process makes it.
-
-    `make` must pickle. A contender that runs `alone` decodes large batches in the main process,
-    where the accelerator is; the others share the worker processes.
-    """
-
-    name: str
-    make: Callable[[DecodingProblem], Decoder]
-    alone: bool = False
-    model_hash: str | None = None
-    num_steps: int | None = None
-    threshold: float | None = None
-    discard_below: float | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What goes into the `Point` beside the name."""
-        names = ("model_hash", "num_steps", "threshold", "discard_below")
-        return {name: getattr(self, name) for name in names}
-
-
-def baseline(name: str) -> Contender:
-    """One of `unmasq.baselines` by name; an unknown one is refused here."""
-    from unmasq.baselines import baseline_names
-    from unmasq.suggest import nearest
-
-    if name not in baseline_names():
-        raise ValueError(
-            f"decoders must be unmasq or one of {', '.join(baseline_names())}: got '{name}'."
-            f"{nearest(name, ['unmasq', *baseline_names()])}"
-        )
-    return Contender(name, functools.partial(_make_baseline, name))
-
-
-def _make_baseline(name: str, problem: DecodingProblem) -> Decoder:
-    from unmasq.baselines import make_baseline
-
-    return make_baseline(name, problem)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,6 +29,17 @@ class Job:
     contender: Contender
     problem: DecodingProblem
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        structure_id = self.contender.structure_id
+        if structure_id is not None and structure_id != self.problem.structure_id:
+            from unmasq.checkpoint import ProblemMismatchError
+
+            raise ProblemMismatchError(
+                f"problem must be the one {self.contender.name} was trained for, structure "
+                f"{structure_id}: got {self.problem.name}, structure {self.problem.structure_id}. "
+                "Give its problem file, or train a decoder for this one with `unmasq train`."
+            )
 
     @functools.cached_property
     def point(self) -> Point:

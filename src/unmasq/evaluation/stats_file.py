@@ -173,8 +173,8 @@ def _row(counts: Counts) -> bytes:
     }
     return (
         f"{counts.shots:>10},{counts.errors:>10},{counts.discards:>10},{counts.seconds:>8.3f},"
-        f"{counts.point.decoder},{counts.point.strong_id},{_quoted(counts.point.metadata)},"
-        f"{_quoted({key: count for key, count in custom.items() if count})}\n"
+        f"{_cell(counts.point.decoder)},{counts.point.strong_id},{_json(counts.point.metadata)},"
+        f"{_json({key: count for key, count in custom.items() if count})}\n"
     ).encode()
 
 
@@ -189,9 +189,13 @@ def _range(shots: int, number_sum: int) -> tuple[int, int]:
     return first, first + shots
 
 
-def _quoted(value: dict[str, Any]) -> str:
-    text = json.dumps(value, separators=(",", ":"), sort_keys=True)
-    return '"' + text.replace('"', '""') + '"'
+def _json(value: dict[str, Any]) -> str:
+    return _cell(json.dumps(value, separators=(",", ":"), sort_keys=True))
+
+
+def _cell(text: str) -> str:
+    """As the csv module writes it: quoted where it must be."""
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text
 
 
 def _header() -> bytes:
