@@ -177,7 +177,7 @@ def _from_faults(
     faults: Mapping[FaultKey, float], num_logicals: int, layout: Layout, name: str
 ) -> DecodingProblem:
     check_matrix, logical_matrix, priors, _ = fault_columns(faults, len(layout.frame), num_logicals)
-    p = float(priors.max(initial=_NO_FAULT_RATE))
+    p = min(float(priors.max(initial=_NO_FAULT_RATE)), 0.5)
     return DecodingProblem(check_matrix, logical_matrix, priors, layout, p, name)
 
 
