@@ -16,7 +16,7 @@ class NetworkConfig:
     decoder_layers: int = 3  # N_DL
     ties: Literal["free", "tied"] = "free"
     norm: Literal["post", "pre"] = "post"
-    mixing: Literal["attention", "messages"] = "attention"  # of the encoder
+    biases: bool = True  # of linear maps and norms; their gradients cost passes over memory
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser
 
@@ -34,7 +34,6 @@ class NetworkConfig:
             ("kind", ("masked", "continuous")),
             ("ties", ("free", "tied")),
             ("norm", ("post", "pre")),
-            ("mixing", ("attention", "messages")),
         ):
             if getattr(self, name) not in choices:
                 raise ValueError(

@@ -1,5 +1,7 @@
 """The recurrent encoder: frames of check bits in, one hidden state for each check out."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
-from unmasq.models.layers import Block, FactoredAttention, Places
+from unmasq.models.layers import Block, Places
 
 
 class CheckEmbedding(eqx.Module):
@@ -49,18 +51,9 @@ class RecurrentEncoder(eqx.Module):
         table = geometry.check_ties(config.ties == "tied")
         self.places = Places(table)
         self.grid = jnp.asarray(geometry.layout.grid())
-        embedding_key, *block_keys = jr.split(key, 1 + 2 * config.encoder_layers)
+        embedding_key, *block_keys = jr.split(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry, config.width, key=embedding_key)
-        self.blocks = [
-            Block(
-                FactoredAttention(config.width, config.heads, self.places, key=mixing_key),
-                config.width,
-                config.feedforward,
-                pre_norm=config.norm == "pre",
-                key=block_key,
-            )
-            for mixing_key, block_key in zip(block_keys[::2], block_keys[1::2], strict=True)
-        ]
+        self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
         if not self.blocks:
             if geometry.layout.num_frames != 1:
                 raise ValueError(
@@ -89,23 +82,29 @@ class RecurrentEncoder(eqx.Module):
 
         return self._scan(step, syndrome)[0]
 
-    def all_frames(self, syndrome: UInt8[Array, "B M"]) -> Float[Array, "frames n B d"]:
-        """M_r for every frame."""
+    def all_frames(
+        self, syndrome: UInt8[Array, "B M"], count: int | None = None
+    ) -> Float[Array, "count n B d"]:
+        """M_r for every frame, or for the first `count` of them."""
 
         def step(state: Array, frame: tuple) -> tuple[Array, Array]:
             new = self._advance(state, *frame[1:])
             return new, new
 
-        return self._scan(step, syndrome)[1]
+        return self._scan(step, syndrome, count)[1]
 
-    def _scan(self, step, syndrome: UInt8[Array, "B M"]) -> tuple[Array, Array]:
-        frames, sites = self.grid.shape
-        bits = _frames_of(syndrome, self.grid)
+    def _scan(
+        self, step: Callable, syndrome: UInt8[Array, "B M"], count: int | None = None
+    ) -> tuple[Array, Array]:
+        grid = self.grid[:count]
+        frames, sites = grid.shape
+        bits = _frames_of(syndrome, grid)
         width = self.embedding.table.shape[-1]
         state = jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
         numbers = jnp.arange(frames, dtype=jnp.int32)
         # Unrolled: a loop would keep the compiler from fusing across frames.
-        return jax.lax.scan(step, state, (numbers, bits, self.code_weights), unroll=frames)
+        weights = None if self.code_weights is None else self.code_weights[:count]
+        return jax.lax.scan(step, state, (numbers, bits, weights), unroll=frames)
 
     def _advance(
         self,

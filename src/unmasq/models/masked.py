@@ -11,7 +11,7 @@ from unmasq.diffusion.masking import NUM_TOKENS
 from unmasq.models.config import NetworkConfig
 from unmasq.models.encoder import RecurrentEncoder
 from unmasq.models.geometry import Geometry
-from unmasq.models.layers import Block, FactoredAttention, LayerNorm, Linear, Places
+from unmasq.models.layers import Block, LayerNorm, Linear, Places
 
 
 class MaskedDenoiser(eqx.Module):
@@ -37,26 +37,19 @@ class MaskedDenoiser(eqx.Module):
         *,
         key: PRNGKeyArray,
     ):
-        encoder_key, token_key, head_key, *keys = jr.split(key, 3 + 2 * config.decoder_layers)
+        encoder_key, token_key, head_key, *block_keys = jr.split(key, 3 + config.decoder_layers)
         self.encoder = RecurrentEncoder(config, geometry, code_weights, key=encoder_key)
         self.places = Places(geometry.joint_ties(config.ties == "tied"))
         self.token_embedding = jr.normal(token_key, (NUM_TOKENS, config.width))
-        self.blocks = [
-            Block(
-                FactoredAttention(config.width, config.heads, self.places, key=mixing_key),
-                config.width,
-                config.feedforward,
-                pre_norm=config.norm == "pre",
-                key=block_key,
-            )
-            for mixing_key, block_key in zip(keys[::2], keys[1::2], strict=True)
-        ]
+        self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
         self.place_weights = (
             [jnp.ones((self.places.num_values,)) for _ in self.blocks]
             if config.place_weights
             else None
         )
-        self.final_norm = LayerNorm(config.width) if config.norm == "pre" else None
+        self.final_norm = (
+            LayerNorm(config.width, bias=config.biases) if config.norm == "pre" else None
+        )
         self.head = Linear(config.width, 1, key=head_key)
         self.num_logicals = geometry.num_logicals
 

@@ -45,11 +45,12 @@ class OptimizerConfig:
     first: float = 0.0  # of the learning rate, at update 0
     last: float = 1.0  # of the learning rate, at the end
     warm_up: float = 0.0  # fraction of the updates, linear from `first` to 1
-    flat_until: float = 1.0  # fraction; then a cosine to `last`
+    flat_until: float = 1.0  # fraction; then a cosine to `last` ...
+    fall_until: float = 1.0  # ... which is reached at this fraction
 
     def __post_init__(self) -> None:
         _require_choice("kind", self.kind, ("adamw", "muon"))
-        for name in ("first", "last", "warm_up", "flat_until"):
+        for name in ("first", "last", "warm_up", "flat_until", "fall_until"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie in [0, 1]: got {getattr(self, name)}.")
         if self.learning_rate <= 0 or self.muon_learning_rate <= 0:
@@ -76,11 +77,16 @@ class NoiseSchedule:
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """For `fraction` of the updates, losses on frames first..last; -1 is the last frame R."""
+    """For `fraction` of the updates, losses on frames first..last; -1 is the last frame R.
+
+    A stage whose `rate` (a factor on the learning rates) differs from the one before it warms up
+    anew.
+    """
 
     first: int
     last: int
     fraction: float
+    rate: float = 1.0
 
 
 @dataclasses.dataclass(frozen=True)

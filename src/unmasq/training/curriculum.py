@@ -16,24 +16,30 @@ class FrameRange:
     last: int
     start: int
     stop: int
+    rate: float = 1.0  # factor on the learning rates ...
+    rate_start: int = 0  # ... since this update
 
 
 def frame_ranges(config: TrainConfig, num_frames: int) -> list[FrameRange]:
     """The stages in updates; the rest of the run trains on the last frame alone."""
-    ranges = []
+    ranges: list[FrameRange] = []
     share = 0.0
     start = 0
+    rate, rate_start = 1.0, 0
     for stage in config.stages:
         share += stage.fraction
         stop = min(round(share * config.num_updates), config.num_updates)
         first, last = (_frame(number, num_frames) for number in (stage.first, stage.last))
         if first > last:
             raise ValueError(f"stage must have first <= last: got {stage.first} and {stage.last}.")
+        if stage.rate != rate:
+            rate, rate_start = stage.rate, start
         if stop > start:
-            ranges.append(FrameRange(first, last, start, stop))
+            ranges.append(FrameRange(first, last, start, stop, rate, rate_start))
         start = stop
     if start < config.num_updates:
-        ranges.append(FrameRange(num_frames - 1, num_frames - 1, start, config.num_updates))
+        end = num_frames - 1
+        ranges.append(FrameRange(end, end, start, config.num_updates, rate, rate_start))
     return ranges
 
 
@@ -44,14 +50,19 @@ def _frame(number: int, num_frames: int) -> int:
 
 
 def learning_rate_factor(
-    config: OptimizerConfig, step: Int[Array, ""], num_updates: Float32[Array, ""]
+    config: OptimizerConfig,
+    step: Int[Array, ""],
+    num_updates: Float32[Array, ""],
+    rate_start: Float32[Array, ""],
 ) -> Float32[Array, ""]:
-    """Linear from `first` to 1, flat, then a cosine to `last`."""
-    done = jnp.asarray(step, jnp.float32) / num_updates
-    up = config.first + (1 - config.first) * done / max(config.warm_up, 1e-9)
-    falling = jnp.clip((done - config.flat_until) / max(1 - config.flat_until, 1e-9), 0.0, 1.0)
+    """Linear from `first` to 1 after `rate_start`, flat, then a cosine to `last`."""
+    now = jnp.asarray(step, jnp.float32)
+    warming = (now - rate_start) / num_updates / max(config.warm_up, 1e-9)
+    up = config.first + (1 - config.first) * jnp.minimum(warming, 1.0)
+    length = max(config.fall_until - config.flat_until, 1e-9)
+    falling = jnp.clip((now / num_updates - config.flat_until) / length, 0.0, 1.0)
     down = config.last + (1 - config.last) * 0.5 * (1 + jnp.cos(jnp.pi * falling))
-    return jnp.where(done < config.warm_up, up, down)
+    return up * down
 
 
 def training_p(

@@ -36,6 +36,14 @@ class TrainState(NamedTuple):
     rollbacks: Int32[Array, ""]
 
 
+class Schedule(NamedTuple):
+    """The run's length and the current stage's rate."""
+
+    num_updates: Float32[Array, ""]
+    rate: Float32[Array, ""]
+    rate_start: Float32[Array, ""]
+
+
 class Trainer:
     """Holds what an update needs and compiles one function for each stage."""
 
@@ -79,39 +87,49 @@ class Trainer:
     def advance(
         self, state: TrainState, frames: FrameRange, updates: int
     ) -> tuple[TrainState, Float32[Array, " updates"]]:
-        """`updates` updates in one call; returns the losses too. The old state is consumed."""
+        """At most `updates_per_call` updates; returns their losses too. Consumes the old state."""
         key = (frames.first, frames.last)
         if key not in self._compiled:
             self._compiled[key] = self._compile(frames)
         sampler, function = self._compiled[key]
         # Traced, so that a run whose length is set by the clock need not compile twice.
-        num_updates = jnp.float32(self.config.num_updates)
-        return function(state, sampler, self._fixed, num_updates, updates)
+        schedule = Schedule(
+            jnp.float32(self.config.num_updates),
+            jnp.float32(frames.rate),
+            jnp.float32(frames.rate_start),
+        )
+        state, losses = function(state, sampler, self._fixed, schedule, jnp.int32(updates))
+        return state, losses[:updates]
 
     def _compile(self, frames: FrameRange) -> tuple[ShotSampler, Callable]:
         intermediate = frames.first < self.geometry.layout.num_frames - 1
         sampler = jax.device_put(self._samplers(intermediate), self._replicated)
 
-        def run(state, sampler, fixed, num_updates, updates):
-            def body(state, _):
-                return self._update(state, sampler, fixed, num_updates, frames)
+        size = self.config.updates_per_call
 
-            return jax.lax.scan(body, state, None, length=updates)
+        def run(state, sampler, fixed, schedule, updates):
+            def body(i, carry):
+                state, losses = carry
+                state, loss = self._update(state, sampler, fixed, schedule, frames)
+                return state, losses.at[i].set(loss)
 
-        return sampler, jax.jit(run, static_argnums=4, donate_argnums=0)
+            # `updates` is traced: a short last call of a stage must not compile anew.
+            return jax.lax.fori_loop(0, updates, body, (state, jnp.zeros((size,))))
+
+        return sampler, jax.jit(run, donate_argnums=0)
 
     def _update(
         self,
         state: TrainState,
         sampler: ShotSampler,
         fixed: PyTree,
-        num_updates: Float32[Array, ""],
+        schedule: Schedule,
         frames: FrameRange,
     ) -> tuple[TrainState, Float32[Array, ""]]:
         config = self.config
         key = jr.fold_in(jr.fold_in(self._key, state.step), state.rollbacks)
         p_key, shot_key, loss_key = jr.split(key, 3)
-        p_top = training_p(config.noise, state.step, num_updates)
+        p_top = training_p(config.noise, state.step, schedule.num_updates)
         spread = jr.uniform(p_key, (config.batch_size,), minval=config.noise.low, maxval=1.0)
         p = jax.lax.with_sharding_constraint(p_top * spread, self._by_shot)
         shots = jax.lax.with_sharding_constraint(sampler(p, key=shot_key), self._by_shot)
@@ -123,7 +141,9 @@ class Trainer:
 
         loss, gradients = jax.value_and_grad(loss_of)(state.weights)
         directions, optimizer = self.optimizer.update(gradients, state.optimizer, state.weights)
-        factor = learning_rate_factor(config.optimizer, state.step, num_updates)
+        factor = schedule.rate * learning_rate_factor(
+            config.optimizer, state.step, schedule.num_updates, schedule.rate_start
+        )
         weights = jax.tree.map(
             lambda weight, direction, rate: weight - rate * factor * direction,
             state.weights,
@@ -169,7 +189,7 @@ class Trainer:
             frame = jr.randint(key, (syndrome.shape[0],), frames.first, frames.last + 1)
             chosen = jnp.take_along_axis(logicals, frame[:, None, None], axis=1)[:, 0]
             return network.encode(syndrome, frame), chosen
-        states = network.encoder.all_frames(syndrome)[frames.first : frames.last + 1]
+        states = network.encoder.all_frames(syndrome, frames.last + 1)[frames.first :]
         memory = jnp.concatenate(list(states), axis=1)
         used = logicals[:, frames.first : frames.last + 1]
         return memory, jnp.concatenate([used[:, i] for i in range(used.shape[1])])

@@ -1,0 +1,74 @@
+"""The live display of a training run; plain lines where there is no terminal."""
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from unmasq.training import TrainConfig
+    from unmasq.training.loop import Progress as TrainingProgress
+
+PLAIN_SECONDS = 10.0
+
+
+class TrainingDisplay:
+    """A progress bar on a terminal, a line every ten seconds elsewhere."""
+
+    def __init__(self, config: "TrainConfig"):
+        self._console = Console(stderr=True)
+        self._config = config
+        self._last_line = 0.0
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[facts]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(config.name, total=config.num_updates, facts="compiling")
+
+    def __enter__(self) -> "TrainingDisplay":
+        self._bar.start()
+        if not self._console.is_terminal:
+            self.say(f"{self._config.name}: compiling")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def report(self, progress: "TrainingProgress") -> None:
+        facts = (
+            f"loss {progress.loss:.4f}  {progress.samples_per_second:,.0f} samples/s  "
+            f"p {progress.p:.4f}  {progress.stage}  {progress.failures}"
+        )
+        self._bar.update(
+            self._task, completed=progress.step, total=progress.num_updates, facts=facts
+        )
+        if not self._console.is_terminal and time.monotonic() - self._last_line > PLAIN_SECONDS:
+            self._last_line = time.monotonic()
+            self.say(
+                f"{progress.seconds:7.0f} s  update {progress.step}/{progress.num_updates}  {facts}"
+            )
+
+    def say(self, message: str) -> None:
+        self._console.print(message, highlight=False, soft_wrap=True)
+
+    def summary(self, record: dict[str, Any], *, as_json: bool) -> None:
+        if as_json:
+            print(json.dumps(record))
+            return
+        state = "finished" if record["finished"] else "stopped; go on with --resume"
+        self.say(
+            f"{state} after {record['step']} updates, {record['samples']:,} samples, "
+            f"{record['seconds']:.0f} s"
+        )
+        for row in record.get("evaluation", []):
+            rate = row["failures"] / row["shots"]
+            self.say(
+                f"p = {row['p']}: {row['failures']} failures in {row['shots']} shots "
+                f"({rate:.3g}); T = 1: {row['failures_T1']}"
+            )

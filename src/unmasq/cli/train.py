@@ -1,0 +1,102 @@
+"""`unmasq train`: a recipe and a problem to a run folder with weights."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from unmasq.problem import DecodingProblem
+    from unmasq.training import TrainConfig
+
+
+def train(
+    recipe: Annotated[
+        str | None, typer.Argument(help="A recipe's name; left out with --resume.")
+    ] = None,
+    problem: Annotated[
+        Path | None, typer.Option(help="Problem file; needs no Stim. Else the recipe's code.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="New run folder.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Run folder to go on with.")] = None,
+    init: Annotated[
+        Path | None, typer.Option(help="Start from the weights of this checkpoint folder.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop after this time; --resume goes on.")
+    ] = None,
+    fit_minutes: Annotated[
+        float | None,
+        typer.Option(help="Set the number of updates so that the run takes this long."),
+    ] = None,
+    mirror: Annotated[
+        Path | None, typer.Option(help="Keep a slim copy (weights, average, metrics) here too.")
+    ] = None,
+    save_seconds: Annotated[float, typer.Option(help="Time between checkpoints.")] = 120.0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value, such as network.width=64.")
+    ] = None,
+    distributed: Annotated[
+        bool, typer.Option(help="One of several processes: jax.distributed.initialize().")
+    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the final record.")] = False,
+) -> None:
+    """Train a decoder; a run that was killed goes on with --resume."""
+    import jax
+
+    if distributed:
+        jax.distributed.initialize()
+    from unmasq.cli.progress import TrainingDisplay
+    from unmasq.training.loop import Limits
+    from unmasq.training.loop import train as run_training
+    from unmasq.training.run_folder import RunFolder
+
+    target = out or resume
+    if target is None or (out and resume):
+        raise ValueError("give either --out for a new run or --resume for an existing one.")
+    folder = RunFolder(target)
+    if resume is not None:
+        if recipe or settings or problem or init or fit_minutes:
+            raise ValueError(
+                "--resume goes on exactly as the run was started: "
+                "leave out recipe, --problem, --init, --fit-minutes and --set."
+            )
+        config, decoding_problem = folder.open()
+    elif recipe is None:
+        raise ValueError("recipe must be given for a new run: see `unmasq train --help`.")
+    else:
+        config, decoding_problem = _new_run(recipe, settings or [], problem)
+
+    with TrainingDisplay(config) as display:
+        record = run_training(
+            config,
+            decoding_problem,
+            folder,
+            resume=resume is not None,
+            init=init,
+            mirror=mirror,
+            limits=Limits(minutes, fit_minutes, save_seconds),
+            report=display.report,
+            say=display.say,
+        )
+    display.summary(record, as_json=json_output)
+
+
+def _new_run(
+    recipe: str, settings: list[str], problem_file: Path | None
+) -> "tuple[TrainConfig, DecodingProblem]":
+    from unmasq.problem_file import load_problem
+    from unmasq.recipes import get_recipe
+    from unmasq.training import override
+
+    config = override(get_recipe(recipe), settings)
+    if problem_file is not None:
+        return config, load_problem(problem_file)
+    from unmasq.building import problem_from_code
+    from unmasq.codes import get_code
+
+    wanted = config.problem
+    code = get_code(wanted.code)
+    return config, problem_from_code(
+        code, wanted.noise, config.noise.p, wanted.rounds, wanted.basis
+    )

@@ -1,0 +1,31 @@
+"""[[18,4,4]], 4 rounds, circuit-level noise: a small network for a CPU.
+
+Run:    unmasq train bb18-circuit --fit-minutes 10 --out runs/bb18
+Cost:   10 minutes on 2 CPU cores
+Expect: see docs/experiments.md
+"""
+
+from unmasq.models import NetworkConfig
+from unmasq.training.config import (
+    NoiseSchedule,
+    OptimizerConfig,
+    ProblemConfig,
+    Stage,
+    TrainConfig,
+)
+
+RECIPE = TrainConfig(
+    name="bb18-circuit",
+    num_updates=5000,
+    batch_size=128,
+    problem=ProblemConfig("bb18", "circuit", 4),
+    network=NetworkConfig(width=64, feedforward=128, heads=16, ties="tied", biases=False),
+    optimizer=OptimizerConfig(
+        "muon", 1e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.03, flat_until=0.5, last=0.02
+    ),
+    noise=NoiseSchedule(p=0.006, low=0.5, start=0.0005, ramp=0.2),
+    stages=(Stage(0, -1, 0.25),),
+    frames="random",
+    ema=0.998,
+    evaluate_p=(0.003, 0.006),
+)
