@@ -87,7 +87,7 @@ class TieTable:
     num_values: int
 
     def __post_init__(self) -> None:
-        if self.index.min() < 0 or self.index.max() >= self.num_values:
+        if self.index.size and not 0 <= self.index.min() <= self.index.max() < self.num_values:
             raise ValueError(
                 f"index must lie in 0..{self.num_values - 1}: "
                 f"got {self.index.min()}..{self.index.max()}."
@@ -100,8 +100,9 @@ class TieTable:
 
     @property
     def digest(self) -> str:
-        shape = np.array(self.index.shape, np.int32)
-        return hashlib.sha256(shape.tobytes() + self.index.tobytes()).hexdigest()[:16]
+        shape = np.array(self.index.shape, "<i4")
+        content = shape.tobytes() + self.index.astype("<i4").tobytes()
+        return hashlib.sha256(content).hexdigest()[:16]
 
 
 def free_ties(rows: int, columns: int) -> TieTable:
