@@ -9,12 +9,13 @@ import base64
 import dataclasses
 import json
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unmasq.evaluation.counts import Counts
+from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.statistics import PairedCounts
 
 
@@ -79,6 +80,30 @@ def paired_counts(first: Flags, second: Flags) -> PairedCounts:
     common = min(len(first.failed), len(second.failed))
     kept = ~(first.discarded[:common] | second.discarded[:common])
     return PairedCounts.from_failures(first.failed[:common][kept], second.failed[:common][kept])
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Two decoders on common shots."""
+
+    first: Point
+    second: Point
+    paired: PairedCounts
+
+
+def compare(reference: str, sources: Sequence[tuple[str | Path, Counts]]) -> list[Comparison]:
+    """The decoder named `reference` against every other one that saw the same shots.
+
+    `sources` are counts with the CSVs they were read from, of one machine or several.
+    """
+    flags = {id(counts): read_flags(path, counts) for path, counts in sources if counts.shots}
+    return [
+        Comparison(one.point, other.point, paired_counts(flags[id(one)], flags[id(other)]))
+        for _, one in sources
+        if one.point.decoder == reference and one.shots
+        for _, other in sources
+        if other is not one and other.shots and other.point.shots_id == one.point.shots_id
+    ]
 
 
 def _packed(bits: np.ndarray) -> str:

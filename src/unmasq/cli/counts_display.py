@@ -1,0 +1,56 @@
+"""The live display of counts: a bar for each point on a terminal, a line now and then elsewhere."""
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+if TYPE_CHECKING:
+    from unmasq.evaluation.collect import Limits
+    from unmasq.evaluation.counts import Counts
+
+PLAIN_SECONDS = 10.0
+
+
+class CountsDisplay:
+    """Shows errors, shots and the running interval on stderr."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bars: dict[str, TaskID] = {}
+        self._last_line = time.monotonic()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[facts]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+
+    def __enter__(self) -> "CountsDisplay":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, counts: "Counts", limits: "Limits", done: bool) -> None:
+        """For `collect(watch=...)`."""
+        point = counts.point
+        name = f"{point.decoder}, p = {point.p:g}"
+        if point.strong_id not in self._bars:
+            self._bars[point.strong_id] = self._progress.add_task(name, total=1.0, facts="")
+        share = counts.shots / limits.max_shots
+        if limits.max_errors is not None:
+            share = max(share, counts.errors / limits.max_errors)
+        facts = f"{counts.errors} / {counts.shots}"
+        if counts.shots > counts.discards:
+            facts += f"  {counts.rate}"
+        self._progress.update(
+            self._bars[point.strong_id], completed=1.0 if done else min(share, 1.0), facts=facts
+        )
+        quiet = time.monotonic() - self._last_line < PLAIN_SECONDS
+        if not self._console.is_terminal and counts.shots and not quiet:
+            self._last_line = time.monotonic()
+            self._console.print(f"{name}: {facts}", highlight=False, soft_wrap=True)

@@ -1,0 +1,256 @@
+"""`unmasq evaluate`: error rates of several decoders on the same shots."""
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from unmasq.evaluation.collect import Limits
+    from unmasq.evaluation.contenders import Contender
+    from unmasq.evaluation.counts import Counts
+    from unmasq.evaluation.failures import Comparison
+    from unmasq.problem import DecodingProblem
+
+NETWORK = "unmasq"  # stands for the model's own name, unmasq-<hash8>
+DEFAULT_MAX_SHOTS = 10_000
+
+
+def evaluate(
+    p: Annotated[
+        list[float] | None, typer.Option(help="Physical error rates; else the problem's own.")
+    ] = None,
+    decoders: Annotated[
+        list[str] | None,
+        typer.Option(help="unmasq and baselines such as bposd-x, bposd-xz, relay-xz, tesseract-x."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
+    ] = None,
+    problem: Annotated[
+        Path | None, typer.Option(help="Problem file; else that of the model (needs Stim).")
+    ] = None,
+    max_shots: Annotated[
+        list[str] | None, typer.Option(help="Exactly this many; bposd-xz=2000 for one decoder.")
+    ] = None,
+    max_errors: Annotated[
+        list[str] | None,
+        typer.Option(help="Enough failures; checked every 64 shots. Also decoder=N."),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="For the whole run; every point gets its share.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="CSV that sinter reads; an existing one is resumed.")
+    ] = None,
+    compare: Annotated[
+        list[Path] | None, typer.Option(help="CSVs of other runs on the same shots, to compare.")
+    ] = None,
+    steps: Annotated[
+        list[int] | None, typer.Option(help="Unmasking steps T of the network, one or more.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Unmask adaptively: all bits with |logit| above this.")
+    ] = None,
+    beam: Annotated[int | None, typer.Option(help="Beam search of this width.")] = None,
+    discard_below: Annotated[
+        float | None, typer.Option(help="Discard shots of lower confidence (post-selection).")
+    ] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Shots in a batch of the network.")] = None,
+    seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes for the baselines; else one for each core.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Run on Dask: local:N, or a scheduler's address.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
+) -> None:
+    """Measure logical error rates of decoders on common, numbered shots."""
+    from unmasq.cli.counts_display import CountsDisplay
+    from unmasq.evaluation.collect import collect
+
+    names = decoders or [NETWORK]
+    decoding_problem, model = _problem_and_model(names, model, problem, p)
+    settings = {
+        "threshold": threshold,
+        "beam": beam,
+        "discard_below": discard_below,
+        "dtype": dtype,
+    }
+    contenders = _contenders(names, model, steps, settings)
+    limits = _limits(contenders, max_shots or [], max_errors or [])
+    if cluster is not None and workers is not None:
+        raise ValueError("--cluster and --workers must not be given together: choose one.")
+    with _saved_in(save) as path, CountsDisplay() as display:
+        counts = collect(
+            contenders,
+            decoding_problem,
+            p or [decoding_problem.p],
+            limits,
+            minutes=minutes,
+            save=path,
+            seed=seed,
+            workers=_cluster_workers(cluster) if cluster is not None else workers,
+            batch_shots=batch,
+            watch=display.show,
+        )
+        others = _counts_of_others(compare or [], counts)
+        sources = [*((path, c) for c in counts), *others]
+        comparisons = _compare(contenders[0].name, sources)
+    _print([c for _, c in sources], comparisons, json_output)
+
+
+def _problem_and_model(
+    names: Sequence[str], model: str | None, problem_file: Path | None, p: Sequence[float] | None
+) -> "tuple[DecodingProblem, str | None]":
+    """What to decode, and the weights if the network takes part."""
+    from unmasq.decoding.model_store import find_model, known_models, model_for_structure
+    from unmasq.evaluation.model_problem import problem_of_model
+    from unmasq.problem_file import load_problem
+
+    if problem_file is None:
+        if model is None:
+            raise ValueError("--model or --problem must be given: they say what to decode.")
+        if not p:
+            raise ValueError(
+                "--p must be given with --model alone: it says how noisy the shots are."
+            )
+        return problem_of_model(find_model(model), p[0]), model
+    problem = load_problem(problem_file)
+    if NETWORK in names and model is None:
+        found = model_for_structure(problem.structure_id, known_models())
+        if found is None:
+            raise ValueError(
+                f"--model must be given to decode with {NETWORK}: no known model was trained for "
+                f"{problem_file} (structure {problem.structure_id}). Or name --decoders without it."
+            )
+        model = str(found.path)
+    return problem, model
+
+
+def _contenders(
+    names: Sequence[str],
+    model: str | None,
+    steps: Sequence[int] | None,
+    settings: dict[str, Any],
+) -> "list[Contender]":
+    """The decoders by name; the network once for every number of steps."""
+    from unmasq.evaluation.contenders import NetworkSettings, baseline, network
+
+    found = []
+    for name in names:
+        if name != NETWORK:
+            found.append(baseline(name))
+            continue
+        assert model is not None
+        every: Sequence[int | None] = steps or [None]
+        found += [network(model, NetworkSettings(steps=T, **settings)) for T in every]
+    return found
+
+
+def _limits(
+    contenders: "Sequence[Contender]", max_shots: Sequence[str], max_errors: Sequence[str]
+) -> "dict[str, Limits]":
+    from unmasq.evaluation.collect import Limits
+
+    aliases = {c.name: NETWORK if c.alone else c.name for c in contenders}
+    shots = _by_decoder("--max-shots", max_shots, set(aliases.values()))
+    errors = _by_decoder("--max-errors", max_errors, set(aliases.values()))
+    return {
+        name: Limits(
+            shots.get(alias, shots.get("", DEFAULT_MAX_SHOTS)), errors.get(alias, errors.get(""))
+        )
+        for name, alias in aliases.items()
+    }
+
+
+def _by_decoder(option: str, words: Sequence[str], names: set[str]) -> dict[str, int]:
+    """{"": N for all, decoder: N}, from words N and decoder=N."""
+    from unmasq.suggest import nearest
+
+    result = {}
+    for word in words:
+        name, equals, number = word.rpartition("=")
+        if equals and name not in names:
+            raise ValueError(
+                f"{option} must name decoders that take part: got '{name}'.{nearest(name, names)}"
+            )
+        if not number.isdigit():
+            raise ValueError(f"{option} must be a whole number, or decoder=number: got '{word}'.")
+        result[name] = int(number)
+    return result
+
+
+def _cluster_workers(where: str) -> Any:
+    from unmasq.evaluation.cluster import cluster_workers
+
+    return cluster_workers(where)
+
+
+@contextlib.contextmanager
+def _saved_in(save: Path | None) -> Iterator[Path]:
+    """The user's CSV, or one for the time of this run: comparisons read it."""
+    if save is not None:
+        yield save
+        return
+    with tempfile.TemporaryDirectory(prefix="unmasq-") as folder:
+        yield Path(folder) / "stats.csv"
+
+
+def _counts_of_others(
+    paths: Sequence[Path], counts: "Sequence[Counts]"
+) -> "list[tuple[Path, Counts]]":
+    from unmasq.evaluation.stats_file import read_counts
+
+    ours = {c.point.strong_id for c in counts}
+    shots = {c.point.shots_id for c in counts}
+    return [
+        (path, c)
+        for path in paths
+        for c in read_counts(path)
+        if c.point.shots_id in shots and c.point.strong_id not in ours
+    ]
+
+
+def _compare(reference: str, sources: "list[tuple[Path, Counts]]") -> "list[Comparison]":
+    from unmasq.evaluation.failures import compare
+
+    return compare(reference, sources)
+
+
+def _print(
+    counts: "Sequence[Counts]", comparisons: "Sequence[Comparison]", json_output: bool
+) -> None:
+    from unmasq.report.provenance import provenance
+    from unmasq.report.tables import (
+        comparison_record,
+        comparisons_table,
+        counts_record,
+        rates_table,
+    )
+
+    if json_output:
+        record = {
+            "made_by": provenance(),
+            "counts": [counts_record(c) for c in counts],
+            "comparisons": [comparison_record(c) for c in comparisons],
+        }
+        print(json.dumps(record))
+        return
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    ordered = sorted(counts, key=lambda c: c.point.p)
+    console.print(rates_table(ordered), highlight=False)
+    if comparisons:
+        console.print()
+        console.print(comparisons_table(comparisons), highlight=False)
+    console.print(f"\n{provenance()}", highlight=False)

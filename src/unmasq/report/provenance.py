@@ -1,0 +1,32 @@
+"""Which version of unmasq made a number."""
+
+import functools
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+
+@functools.cache
+def provenance() -> str:
+    """'unmasq 0.1.0', and in a checkout 'unmasq 0.1.0, commit 0123abc (modified)'."""
+    text = f"unmasq {version('unmasq')}"
+    commit = _git("rev-parse", "--short", "HEAD")
+    if commit is None or _git("ls-files", "--error-unmatch", __file__) is None:
+        return text
+    modified = " (modified)" if _git("status", "--porcelain", "--untracked-files=no") else ""
+    return f"{text}, commit {commit}{modified}"
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        result = subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return result.stdout.strip()

@@ -1,0 +1,127 @@
+"""Counts as tables for people and as records for programs.
+
+A rate never stands alone: errors, shots and the 95 % interval are beside it, and no errors is an
+upper bound.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from unmasq.evaluation.counts import Counts
+from unmasq.evaluation.failures import Comparison
+from unmasq.evaluation.statistics import Rate
+
+
+def rates_table(counts: Sequence[Counts]) -> Table:
+    """One row for each decoder and p."""
+    with_discards = any(c.discards for c in counts)
+    table = Table(title=_title(counts), title_justify="left", title_style="", box=None)
+    table.add_column("p", justify="right")
+    table.add_column("decoder")
+    table.add_column("errors / shots", justify="right")
+    for name in ("per shot [95 %]", "per round [95 %]", "per logical [95 %]"):
+        table.add_column(name)
+    if with_discards:
+        table.add_column("discarded", justify="right")
+    table.add_column("ms a shot", justify="right")
+    for c in counts:
+        kept = c.shots - c.discards
+        rates = (c.rate, c.rate_per_round, c.rate_per_logical) if kept else (None,) * 3
+        cells = [
+            f"{c.point.p:g}",
+            c.point.decoder,
+            f"{c.errors} / {kept}",
+            *(str(rate) if rate is not None else "-" for rate in rates),
+        ]
+        if with_discards:
+            cells.append(f"{c.discards / c.shots:.2%}" if c.shots else "-")
+        cells.append(f"{1e3 * c.seconds / c.shots:.3g}" if c.shots else "-")
+        table.add_row(*cells)
+    return table
+
+
+def comparisons_table(comparisons: Sequence[Comparison]) -> Table:
+    """McNemar's counts: on how many common shots only one of two decoders failed."""
+    table = Table(
+        title="On the same shots", title_justify="left", title_style="", box=None, show_lines=False
+    )
+    table.add_column("p", justify="right")
+    for name in ("A", "B"):
+        table.add_column(name)
+    for name in ("shots", "both fail", "only A fails", "only B fails", "p-value"):
+        table.add_column(name, justify="right")
+    for comparison in comparisons:
+        paired = comparison.paired
+        table.add_row(
+            f"{comparison.first.p:g}",
+            comparison.first.decoder,
+            comparison.second.decoder,
+            str(paired.shots),
+            str(paired.both),
+            str(paired.first_only),
+            str(paired.second_only),
+            f"{paired.p_value:.2g}",
+        )
+    return table
+
+
+def counts_record(counts: Counts) -> dict[str, Any]:
+    """Everything behind one row, for JSON."""
+    kept = counts.shots - counts.discards
+    record: dict[str, Any] = {
+        "decoder": counts.point.decoder,
+        **counts.point.metadata,
+        "shots": counts.shots,
+        "errors": counts.errors,
+        "discards": counts.discards,
+        "logical_errors": list(counts.logical_errors),
+        "seconds": round(counts.seconds, 6),
+    }
+    if kept:
+        record["rate"] = rate_record(counts.rate)
+        record["rate_per_logical"] = rate_record(counts.rate_per_logical)
+        per_round = counts.rate_per_round
+        record["rate_per_round"] = rate_record(per_round) if per_round is not None else None
+    return record
+
+
+def comparison_record(comparison: Comparison) -> dict[str, Any]:
+    """One row of McNemar's counts, for JSON."""
+    return {
+        "p": comparison.first.p,
+        "first": comparison.first.decoder,
+        "second": comparison.second.decoder,
+        "shots": comparison.paired.shots,
+        "both": comparison.paired.both,
+        "first_only": comparison.paired.first_only,
+        "second_only": comparison.paired.second_only,
+        "p_value": comparison.paired.p_value,
+    }
+
+
+def rate_record(rate: Rate) -> dict[str, Any]:
+    """`value` is null where nothing failed: then `high` is a one-sided bound."""
+    value = None if rate.is_bound else rate.value
+    return {"value": value, "low": rate.low, "high": rate.high, "upper_bound": rate.is_bound}
+
+
+def describe_problem(counts: Sequence[Counts]) -> str:
+    """'bb72, 6 rounds, basis X, circuit noise': what all counts have in common."""
+    point = counts[0].point
+    parts = [point.code or point.problem]
+    if point.rounds:
+        parts.append(f"{point.rounds} rounds")
+    parts += [f"basis {point.basis}", f"{point.noise} noise"]
+    return ", ".join(parts)
+
+
+def _title(counts: Sequence[Counts]) -> str:
+    if not counts:
+        return "No counts"
+    point = counts[0].point
+    return (
+        f"{describe_problem(counts)}  (structure {point.structure_id}, seed {point.seed}; "
+        "a shot fails with any logical wrong)"
+    )
