@@ -1,0 +1,87 @@
+"""The command `unmasq`. One file a command; heavy packages load inside the commands.
+
+Mistakes of the user end in one line on stderr and exit code 2; only bugs show a traceback. Set
+UNMASQ_TRACEBACK=1 to see one always.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from unmasq.cli.codes import codes
+from unmasq.cli.demo import demo
+from unmasq.cli.problem import problem
+from unmasq.cli.train import train
+
+app = typer.Typer(
+    name="unmasq",
+    help="Diffusion decoders for quantum LDPC codes.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(codes)
+app.command()(problem)
+app.command()(train)
+
+USER_ERROR = 2
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import unmasq
+
+        print(f"unmasq {unmasq.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Options of `unmasq` itself."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = app(words or ["--help"], prog_name="unmasq", standalone_mode=False)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        message = _one_line(error)
+        if message is None or os.environ.get("UNMASQ_TRACEBACK"):
+            raise
+        print(f"error: {message}", file=sys.stderr)
+        sys.exit(USER_ERROR)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _one_line(error: Exception) -> str | None:
+    """What the user did wrong and the way out; None if the error is a bug of ours."""
+    # Typer's errors derive from a class of Click that Typer may or may not carry inside itself.
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:
+        message = f"{format_message().rstrip('.')}. See `unmasq --help`."
+    elif isinstance(error, ModuleNotFoundError):
+        message = f"{error.name} must be installed for this: it was not found."
+    elif isinstance(error, OSError) and error.filename is not None:
+        message = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, ValueError | OSError | ImportError):
+        message = str(error)
+    else:
+        return None
+    return " ".join(message.split())
