@@ -11,8 +11,12 @@ from typing import Annotated
 
 import typer
 
+from unmasq.cli.bench import bench
 from unmasq.cli.codes import codes
 from unmasq.cli.demo import demo
+from unmasq.cli.evaluate import evaluate
+from unmasq.cli.many_values import ManyValues
+from unmasq.cli.predict import predict
 from unmasq.cli.problem import problem
 from unmasq.cli.train import train
 
@@ -27,6 +31,9 @@ app.command()(demo)
 app.command()(codes)
 app.command()(problem)
 app.command()(train)
+app.command(cls=ManyValues)(evaluate)
+app.command()(predict)
+app.command(cls=ManyValues)(bench)
 
 USER_ERROR = 2
 

@@ -69,6 +69,11 @@ def evaluate(
     cluster: Annotated[
         str | None, typer.Option(help="Run on Dask: local:N, or a scheduler's address.")
     ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw error rate against p.")] = None,
+    discard_curve: Annotated[
+        Path | None,
+        typer.Option(help="Draw the network's error rate against the share of shots discarded."),
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
 ) -> None:
     """Measure logical error rates of decoders on common, numbered shots."""
@@ -76,7 +81,7 @@ def evaluate(
     from unmasq.evaluation.collect import collect
 
     names = decoders or [NETWORK]
-    decoding_problem, model = _problem_and_model(names, model, problem, p)
+    decoding_problem, model = problem_and_model(names, model, problem, p)
     settings = {
         "threshold": threshold,
         "beam": beam,
@@ -103,10 +108,17 @@ def evaluate(
         others = _counts_of_others(compare or [], counts)
         sources = [*((path, c) for c in counts), *others]
         comparisons = _compare(contenders[0].name, sources)
-    _print([c for _, c in sources], comparisons, json_output)
+    everything = [c for _, c in sources]
+    _print(everything, comparisons, json_output)
+    if figure is not None:
+        from unmasq.report.figures import error_rate_figure, save_figure
+
+        save_figure(error_rate_figure(everything), figure)
+    if discard_curve is not None:
+        _draw_discards(discard_curve, contenders, decoding_problem, counts)
 
 
-def _problem_and_model(
+def problem_and_model(
     names: Sequence[str], model: str | None, problem_file: Path | None, p: Sequence[float] | None
 ) -> "tuple[DecodingProblem, str | None]":
     """What to decode, and the weights if the network takes part."""
@@ -222,6 +234,27 @@ def _compare(reference: str, sources: "list[tuple[Path, Counts]]") -> "list[Comp
     from unmasq.evaluation.failures import compare
 
     return compare(reference, sources)
+
+
+def _draw_discards(
+    path: Path,
+    contenders: "Sequence[Contender]",
+    problem: "DecodingProblem",
+    counts: "Sequence[Counts]",
+) -> None:
+    """Decodes the shots of the first network once more, for the confidence of each."""
+    from unmasq.evaluation.postselection import measure_discards
+    from unmasq.report.figures import discard_figure, save_figure
+
+    networks = [c for c in contenders if c.model_hash is not None]
+    if not networks:
+        raise ValueError(f"--discard-curve must have {NETWORK} among --decoders: got none.")
+    decoder: Any = networks[0].make(problem)
+    measured = [c for c in counts if c.point.decoder == networks[0].name and c.shots]
+    curves = [
+        measure_discards(decoder, problem.at(c.point.p), c.shots, c.point.seed) for c in measured
+    ]
+    save_figure(discard_figure(curves), path)
 
 
 def _print(

@@ -31,15 +31,8 @@ class Job:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        structure_id = self.contender.structure_id
-        if structure_id is not None and structure_id != self.problem.structure_id:
-            from unmasq.checkpoint import ProblemMismatchError
-
-            raise ProblemMismatchError(
-                f"problem must be the one {self.contender.name} was trained for, structure "
-                f"{structure_id}: got {self.problem.name}, structure {self.problem.structure_id}. "
-                "Give its problem file, or train a decoder for this one with `unmasq train`."
-            )
+        if self.contender.structure_id is not None:
+            require_structure(self.contender.name, self.contender.structure_id, self.problem)
 
     @functools.cached_property
     def point(self) -> Point:
@@ -62,6 +55,18 @@ class Job:
                 f"logicals: got {decoder.num_detectors} and {decoder.num_logicals}."
             )
         return decoder
+
+
+def require_structure(name: str, structure_id: str, problem: DecodingProblem) -> None:
+    """Refuses a problem other than the one that a network was trained for."""
+    if structure_id != problem.structure_id:
+        from unmasq.checkpoint import ProblemMismatchError
+
+        raise ProblemMismatchError(
+            f"problem must be the one {name} was trained for, structure {structure_id}: got "
+            f"{problem.name}, structure {problem.structure_id}. "
+            "Give its problem file, or train a decoder for this one with `unmasq train`."
+        )
 
 
 class Decoded(NamedTuple):

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import Comparison
+from unmasq.evaluation.latency import Timing
 from unmasq.evaluation.statistics import Rate
 
 
@@ -65,6 +66,64 @@ def comparisons_table(comparisons: Sequence[Comparison]) -> Table:
             f"{paired.p_value:.2g}",
         )
     return table
+
+
+def timings_table(timings: Sequence[Timing], title: str) -> Table:
+    """Latency and throughput of each decoder, and how fast it is beside the first baseline."""
+    ratios = speed_ratios(timings)
+    table = Table(
+        title=f"{title}: batch 1 in ms; compilation and warm-up are not included",
+        title_justify="left",
+        title_style="",
+        box=None,
+    )
+    table.add_column("decoder")
+    for name in ("p50", "p99", "max", "mean", "calls"):
+        table.add_column(name, justify="right")
+    table.add_column("shots a second (batch)")
+    table.add_column("steps", justify="right")
+    if ratios:
+        table.add_column(f"speed / {ratios['reference']}: single, batched")
+    table.add_column("on")
+    for timing in timings:
+        latency = timing.latency.record
+        cells = [timing.decoder]
+        cells += [f"{latency[f'{name}_ms']:.3g}" for name in ("p50", "p99", "max", "mean")]
+        cells.append(str(latency["calls"]))
+        cells.append(
+            "  ".join(f"{t.shots / t.seconds:.3g} ({t.batch})" for t in timing.throughputs)
+        )
+        cells.append("-" if timing.mean_steps is None else f"{timing.mean_steps:.3g}")
+        if ratios:
+            ratio = ratios["decoders"][timing.decoder]
+            cells.append(f"{ratio['single']:.3g}, {ratio['batched']:.3g}")
+        cells.append(", ".join(filter(None, [timing.device, timing.dtype])))
+        table.add_row(*cells)
+    return table
+
+
+def speed_ratios(timings: Sequence[Timing]) -> dict[str, Any]:
+    """How many times the speed of the first baseline: mean latency, and best throughput."""
+    reference = next((t for t in timings if t.mean_steps is None), None)
+    if reference is None or len(timings) == 1:
+        return {}
+
+    def best(timing: Timing) -> float:
+        return max(t.shots / t.seconds for t in timing.throughputs)
+
+    def single(timing: Timing) -> float:
+        return 1 / float(timing.latency.seconds.mean())
+
+    return {
+        "reference": reference.decoder,
+        "decoders": {
+            t.decoder: {
+                "single": single(t) / single(reference),
+                "batched": best(t) / best(reference),
+            }
+            for t in timings
+        },
+    }
 
 
 def counts_record(counts: Counts) -> dict[str, Any]:

@@ -1,0 +1,160 @@
+"""`unmasq bench`: latency of single shots and throughput of batches, with baselines beside it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from unmasq.decoding.decoder import Decoder
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+    from unmasq.evaluation.latency import Timing
+    from unmasq.problem import DecodingProblem
+
+NETWORK = "unmasq"
+DEFAULT_P = 0.003
+CPU_BATCHES = (32, 256)
+ACCELERATOR_BATCHES = (64, 1024, 8192)
+BASELINE_BATCH = 64  # they decode shot by shot: larger batches tell nothing new
+
+
+def bench(
+    model: Annotated[
+        str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
+    ] = None,
+    decoders: Annotated[
+        list[str] | None,
+        typer.Option(help="unmasq and baselines such as bposd-x; else unmasq alone."),
+    ] = None,
+    problem: Annotated[
+        Path | None, typer.Option(help="Problem file; else that of the model (needs Stim).")
+    ] = None,
+    p: Annotated[
+        float | None, typer.Option(help="Error rate of the shots; else the problem's, or 0.003.")
+    ] = None,
+    steps: Annotated[
+        list[int] | None, typer.Option(help="Unmasking steps T; else 1, half and all logicals.")
+    ] = None,
+    threshold: Annotated[
+        list[float] | None, typer.Option(help="Adaptive unmasking at these thresholds too.")
+    ] = None,
+    batches: Annotated[list[int] | None, typer.Option(help="Batch sizes.")] = None,
+    seconds: Annotated[float, typer.Option(help="Time for each measurement.")] = 2.0,
+    dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
+    seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the latency distributions into this file.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
+) -> None:
+    """Time decoders on real shots; compilation is not in the numbers."""
+    from unmasq.cli.evaluate import problem_and_model
+    from unmasq.evaluation.jobs import ShotReader
+
+    names = decoders or [NETWORK]
+    decoding_problem, model = problem_and_model(names, model, problem, [p or DEFAULT_P])
+    if p is not None:
+        decoding_problem = decoding_problem.at(p)
+    timed = _decoders(names, decoding_problem, model, steps, threshold or [], dtype)
+    syndromes, _ = ShotReader(decoding_problem, seed).read(0, 1024)
+    timings = _time_all(timed, syndromes, batches, seconds)
+    _print(timings, decoding_problem, json_output)
+    if figure is not None:
+        from unmasq.report.figures import latency_figure, save_figure
+
+        save_figure(latency_figure(timings, _describe(decoding_problem)), figure)
+
+
+def _decoders(
+    names: Sequence[str],
+    problem: "DecodingProblem",
+    model: str | None,
+    steps: Sequence[int] | None,
+    thresholds: Sequence[float],
+    dtype: str | None,
+) -> "list[Decoder]":
+    from unmasq.evaluation.contenders import NetworkSettings, baseline
+    from unmasq.evaluation.jobs import Job, require_structure
+
+    found: list = []
+    for name in names:
+        if name != NETWORK:
+            found.append(Job(baseline(name), problem).make_decoder())
+            continue
+        assert model is not None
+        decoder = NetworkSettings(dtype=dtype).load(model)
+        require_structure(decoder.name, decoder.structure_id, problem)
+        chosen = steps or _sweep(decoder)
+        found += [decoder.with_steps(T) for T in chosen] or [decoder]
+        found += [decoder.with_threshold(tau) for tau in thresholds]
+    return found
+
+
+def _sweep(decoder: "DiffusionDecoder") -> list[int]:
+    """T = 1, half of the logicals, all of them; [] where T cannot be chosen so."""
+    identity = decoder.identity
+    if identity.objective != "masked":
+        return []
+    if not identity.saw_shown_bits:
+        return [1]
+    return sorted({1, -(-identity.num_logicals // 2), identity.num_logicals})
+
+
+def _time_all(
+    decoders: "Sequence[Decoder]",
+    syndromes: "np.ndarray",
+    batches: Sequence[int] | None,
+    seconds: float,
+) -> "list[Timing]":
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from unmasq.evaluation.latency import accelerator_name, cpu_name, time_decoder
+
+    console = Console(stderr=True)
+    timings = []
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        bar = progress.add_task("timing", total=len(decoders))
+        for decoder in decoders:
+            progress.update(bar, description=f"timing {decoder.name}")
+            is_network = hasattr(decoder, "model_hash")
+            device = accelerator_name() if is_network else cpu_name()
+            own = CPU_BATCHES if device == cpu_name() else ACCELERATOR_BATCHES
+            sizes = (batches or own) if is_network else (BASELINE_BATCH,)
+            timings.append(time_decoder(decoder, syndromes, sizes, seconds, device))
+            progress.advance(bar)
+    return timings
+
+
+def _print(timings: "Sequence[Timing]", problem: "DecodingProblem", json_output: bool) -> None:
+    from unmasq.report.provenance import provenance
+    from unmasq.report.tables import speed_ratios, timings_table
+
+    if json_output:
+        record = {
+            "made_by": provenance(),
+            "problem": problem.name,
+            "rounds": problem.num_rounds,
+            "p": problem.p,
+            "structure_id": problem.structure_id,
+            "timings": [timing.record for timing in timings],
+            "ratios": speed_ratios(timings),
+        }
+        print(json.dumps(record))
+        return
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    console.print(timings_table(timings, _describe(problem)), highlight=False)
+    console.print(f"\n{provenance()}", highlight=False)
+
+
+def _describe(problem: "DecodingProblem") -> str:
+    rounds = f", {problem.num_rounds} rounds" if problem.num_rounds else ""
+    return f"{problem.name}{rounds}, p = {problem.p:g}"

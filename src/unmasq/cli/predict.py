@@ -1,0 +1,144 @@
+"""`unmasq predict`: detection events in a file to predicted observables, as in sinter."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from unmasq.decoding.decoder import Decoder
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder, SoftOutput
+
+NETWORK = "unmasq"
+BATCH = 8192  # shots between two steps of the progress bar
+
+
+def predict(
+    dets: Annotated[Path, typer.Option("--dets", help="File of detection events.")],
+    dets_format: Annotated[str, typer.Option("--dets_format", help="b8, 01 or dets.")],
+    obs_out: Annotated[Path, typer.Option("--obs_out", help="Where predictions go.")],
+    obs_out_format: Annotated[str, typer.Option("--obs_out_format", help="b8, 01 or dets.")],
+    model: Annotated[
+        str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
+    ] = None,
+    decoder: Annotated[
+        str, typer.Option(help="unmasq, or a baseline, which needs --problem.")
+    ] = NETWORK,
+    problem: Annotated[Path | None, typer.Option(help="Problem file, for a baseline.")] = None,
+    probabilities_out: Annotated[
+        Path | None,
+        typer.Option("--probabilities_out", help="Flip probabilities (shots, K), as .npy."),
+    ] = None,
+    discards_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--discards_out",
+            help="A bit for each shot: 1 where the confidence is below --discard_below. "
+            "Predictions are written for those shots too.",
+        ),
+    ] = None,
+    discards_out_format: Annotated[
+        str, typer.Option("--discards_out_format", help="b8, 01 or dets.")
+    ] = "01",
+    discard_below: Annotated[
+        float | None, typer.Option("--discard_below", help="Confidence, between 0 and 1.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Unmasking steps T.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Unmask adaptively: all bits with |logit| above this.")
+    ] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
+) -> None:
+    """Predict observables from detection events, with sinter's flag names."""
+    from unmasq.evaluation.contenders import NetworkSettings
+    from unmasq.evaluation.shot_formats import read_shots, require_format, write_shots
+
+    require_format(dets_format, "--dets_format")
+    require_format(obs_out_format, "--obs_out_format")
+    require_format(discards_out_format, "--discards_out_format")
+    if (discards_out is None) != (discard_below is None):
+        raise ValueError("--discards_out and --discard_below must be given together.")
+    if decoder != NETWORK:
+        if probabilities_out is not None or discards_out is not None:
+            raise ValueError(f"--decoder must be {NETWORK} for probabilities: got {decoder}.")
+        baseline = _baseline(decoder, problem)
+        syndromes = read_shots(dets, dets_format, baseline.num_detectors)
+        write_shots(obs_out, obs_out_format, _decode_all(baseline, syndromes))
+        return
+    if model is None:
+        raise ValueError("--model must be given: a name that `unmasq models` lists, or a file.")
+    settings = NetworkSettings(
+        steps=steps, threshold=threshold, discard_below=discard_below, dtype=dtype
+    )
+    network = settings.load(model)
+    syndromes = read_shots(dets, dets_format, network.num_detectors)
+    soft = _decode_softly(network, syndromes)
+    write_shots(obs_out, obs_out_format, soft.logicals)
+    if probabilities_out is not None:
+        _write_array(probabilities_out, soft.probabilities)
+    if discards_out is not None and discard_below is not None:
+        discarded = soft.discarded(discard_below)
+        write_shots(discards_out, discards_out_format, discarded[:, None], prefix="M")
+
+
+def _baseline(name: str, problem_file: Path | None) -> "Decoder":
+    from unmasq.evaluation.contenders import baseline
+    from unmasq.problem_file import load_problem
+
+    contender = baseline(name)
+    if problem_file is None:
+        raise ValueError(f"--problem must be given for decoder {name}: it needs the noise.")
+    return contender.make(load_problem(problem_file))
+
+
+def _decode_all(decoder: "Decoder", syndromes: "np.ndarray") -> "np.ndarray":
+    import numpy as np
+
+    empty = np.zeros((0, decoder.num_logicals), np.uint8)
+    parts = [decoder.decode_batch(batch) for batch in _batches(syndromes, 256)]
+    return np.concatenate([empty, *parts])
+
+
+def _decode_softly(decoder: "DiffusionDecoder", syndromes: "np.ndarray") -> "SoftOutput":
+    import dataclasses
+
+    import numpy as np
+
+    from unmasq.decoding.diffusion_decoder import SoftOutput
+
+    parts = [decoder.decode_soft(batch) for batch in _batches(syndromes, BATCH)]
+    parts = parts or [decoder.decode_soft(syndromes)]
+    return SoftOutput(
+        *(
+            np.concatenate([getattr(part, field.name) for part in parts])
+            for field in dataclasses.fields(SoftOutput)
+        )
+    )
+
+
+def _batches(syndromes: "np.ndarray", size: int) -> "Iterator[np.ndarray]":
+    """The shots in batches, behind a progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        bar = progress.add_task("decoding", total=len(syndromes))
+        for first in range(0, len(syndromes), size):
+            batch = syndromes[first : first + size]
+            yield batch
+            progress.advance(bar, len(batch))
+
+
+def _write_array(path: Path, array: "np.ndarray") -> None:
+    import numpy as np
+
+    from unmasq.atomic_files import write_whole
+
+    content = io.BytesIO()
+    np.save(content, array)
+    write_whole(path, content.getvalue())

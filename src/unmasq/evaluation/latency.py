@@ -1,0 +1,168 @@
+"""How long decoding takes: single shots as a distribution, batches as a throughput.
+
+Compilation and the first calls are left out of every number. Shots are real ones at a given p:
+the time of iterative decoders depends on the noise.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from unmasq.decoding.decoder import Decoder
+
+WARM_UP_CALLS = 3
+MIN_CALLS = 20  # single shots, however slow
+MIN_BATCHES = 2
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Latency:
+    """Wall time of single shots (batch 1), in the order they were decoded."""
+
+    seconds: np.ndarray  # (calls,)
+
+    def quantile(self, share: float) -> float:
+        """The time that this share of the shots did not exceed: always one that occurred."""
+        return float(np.quantile(self.seconds, share, method="higher"))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Milliseconds, for tables and JSON."""
+        return {
+            "calls": len(self.seconds),
+            "mean_ms": 1e3 * float(self.seconds.mean()),
+            "p50_ms": 1e3 * self.quantile(0.5),
+            "p99_ms": 1e3 * self.quantile(0.99),
+            "max_ms": 1e3 * float(self.seconds.max()),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Throughput:
+    """Shots a second in batches of one size."""
+
+    batch: int
+    shots: int
+    seconds: float
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return {
+            "batch": self.batch,
+            "shots": self.shots,
+            "shots_per_second": self.shots / self.seconds,
+            "us_per_shot": 1e6 * self.seconds / self.shots,
+        }
+
+
+def measure_latency(
+    decoder: Decoder,
+    syndromes: np.ndarray,
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Latency:
+    """Decodes one shot at a time for about `seconds`, going round the syndromes."""
+    _require_shots(syndromes)
+    for i in range(WARM_UP_CALLS):
+        decoder.decode_batch(syndromes[i % len(syndromes)][None])
+    times: list[float] = []
+    end = clock() + seconds
+    while len(times) < MIN_CALLS or clock() < end:
+        shot = syndromes[len(times) % len(syndromes)][None]
+        start = clock()
+        decoder.decode_batch(shot)
+        times.append(clock() - start)
+    return Latency(np.array(times))
+
+
+def measure_throughput(
+    decoder: Decoder,
+    syndromes: np.ndarray,
+    batch: int,
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Throughput:
+    """Decodes whole batches for about `seconds`, after one that is not counted."""
+    _require_shots(syndromes)
+    if batch < 1:
+        raise ValueError(f"batch must be at least 1: got {batch}.")
+    rows = np.arange(batch) % len(syndromes)
+    decoder.decode_batch(syndromes[rows])
+    done = 0
+    start = clock()
+    while done < MIN_BATCHES or clock() - start < seconds:
+        decoder.decode_batch(syndromes[(rows + done * batch) % len(syndromes)])
+        done += 1
+    return Throughput(batch, done * batch, clock() - start)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Timing:
+    """All measurements of one decoder."""
+
+    decoder: str
+    device: str
+    dtype: str | None
+    latency: Latency
+    throughputs: tuple[Throughput, ...]
+    mean_steps: float | None = None  # unmasking steps a shot took, where that varies
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For JSON: names device, dtype and batch, and says that compilation is out."""
+        return {
+            "decoder": self.decoder,
+            "device": self.device,
+            "dtype": self.dtype,
+            "compilation_included": False,
+            "latency_batch_1": self.latency.record,
+            "throughput": [throughput.record for throughput in self.throughputs],
+            "mean_steps": self.mean_steps,
+        }
+
+
+def time_decoder(
+    decoder: Decoder, syndromes: np.ndarray, batches: Sequence[int], seconds: float, device: str
+) -> Timing:
+    """Latency at batch 1 and throughput at every batch size, about `seconds` each."""
+    steps = None
+    if hasattr(decoder, "decode_soft"):
+        steps = float(decoder.decode_soft(syndromes[:1024]).steps.mean())
+    return Timing(
+        decoder.name,
+        device,
+        getattr(decoder, "dtype", None),
+        measure_latency(decoder, syndromes, seconds),
+        tuple(measure_throughput(decoder, syndromes, batch, seconds) for batch in batches),
+        steps,
+    )
+
+
+def cpu_name() -> str:
+    """The processor as the system names it, with the cores that may be used."""
+    from unmasq.evaluation.workers import available_cores
+
+    name = "CPU"
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.partition(":")[2] for line in file if line.startswith("model name")]
+        name = names[0].strip() if names else name
+    except OSError:
+        pass
+    return f"{name}, {available_cores()} cores"
+
+
+def accelerator_name() -> str:
+    """What JAX computes on: 'NVIDIA H200', or the processor's name."""
+    import jax
+
+    device = jax.devices()[0]
+    return cpu_name() if device.platform == "cpu" else str(device.device_kind)
+
+
+def _require_shots(syndromes: np.ndarray) -> None:
+    if not len(syndromes):
+        raise ValueError("syndromes must hold at least one shot: got none.")
