@@ -17,14 +17,14 @@ def bb18():
 
 
 def test_the_settings_are_the_papers(bb18):
-    decoder = BpOsd(bb18)._decoder
+    decoder = make_baseline("bposd-x", bb18)._decoder
     assert decoder.max_iter == 1000
     assert decoder.bp_method == "minimum_sum"
     assert decoder.ms_scaling_factor == 1.0
     assert decoder.schedule == "parallel"
     assert decoder.osd_method == "OSD_CS"
     assert decoder.osd_order == 3
-    localised = BpOsd(bb18, "bplsd-x", localised=True)._decoder
+    localised = make_baseline("bplsd-x", bb18)._decoder
     assert type(localised).__name__ == "BpLsdDecoder"
     assert localised.max_iter == 1000
     assert localised.lsd_method == "LSD_CS"

@@ -153,8 +153,7 @@ def _check_messages(
     and P(bit = 1), whichever Pauli they come from.
     """
     n = odds.shape[0]
-    gathered = jnp.take(odds, jnp.minimum(graph.qubits, n - 1), axis=0)
-    incoming = jnp.clip(gathered - last, -_CLIP, _CLIP)
+    incoming = jnp.take(odds, jnp.minimum(graph.qubits, n - 1), axis=0) - last
     return jnp.clip(check_rule(incoming, graph.qubits < n, syndrome), -_CLIP, _CLIP)
 
 
