@@ -11,14 +11,8 @@ from typing import Annotated
 
 import typer
 
-from unmasq.cli.bench import bench
-from unmasq.cli.codes import codes
-from unmasq.cli.demo import demo
-from unmasq.cli.evaluate import evaluate
+from unmasq.cli import bench, codes, demo, evaluate, predict, problem, train
 from unmasq.cli.many_values import ManyValues
-from unmasq.cli.predict import predict
-from unmasq.cli.problem import problem
-from unmasq.cli.train import train
 
 app = typer.Typer(
     name="unmasq",
@@ -27,23 +21,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(demo)
-app.command()(codes)
-app.command()(problem)
-app.command()(train)
-app.command(cls=ManyValues)(evaluate)
-app.command()(predict)
-app.command(cls=ManyValues)(bench)
+app.command()(demo.demo)
+app.command()(codes.codes)
+app.command()(problem.problem)
+app.command()(train.train)
+app.command(cls=ManyValues)(evaluate.evaluate)
+app.command()(predict.predict)
+app.command(cls=ManyValues)(bench.bench)
 
 USER_ERROR = 2
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         import unmasq
 
         print(f"unmasq {unmasq.__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

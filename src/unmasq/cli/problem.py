@@ -106,7 +106,7 @@ def _from_file(
 def _parse(path: Path, parse: Callable[[str], T], kind: str) -> T:
     try:
         return parse(path.read_text())
-    except ValueError as error:
+    except (ValueError, IndexError) as error:  # Stim raises both
         raise ValueError(f"{path} must be {kind}: {error}") from error
 
 
