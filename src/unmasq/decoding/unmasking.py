@@ -1,6 +1,7 @@
 """From log-odds to logicals: reveal the most confident hidden bits, step by step.
 
 Confidence is |logit| in float32: probabilities saturate and tie. A shown bit never changes.
+The steps are a loop on the device, so that the denoiser compiles once, whatever their number.
 """
 
 from collections.abc import Callable
@@ -8,7 +9,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int32, UInt8
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int, Int32, UInt8
 
 from unmasq.diffusion.masking import MASK
 
@@ -24,24 +26,44 @@ class Unmasked(NamedTuple):
 
     @property
     def log_likelihood(self) -> Float32[Array, " B"]:
-        """Sum of log q over the revealed bits: the shot's confidence."""
-        return -jnp.sum(jax.nn.softplus(-jnp.abs(self.logits)), axis=1)
+        """Sum of log q(bit) over the revealed bits: the shot's confidence."""
+        signs = 1 - 2 * self.logicals.astype(jnp.float32)
+        return -jnp.sum(jax.nn.softplus(signs * self.logits), axis=1)
 
 
 def unmask(denoise: Denoise, shots: int, num_logicals: int, num_steps: int) -> Unmasked:
-    """T steps; each reveals ceil(remaining / steps left) bits, most confident first."""
+    """T steps; each reveals ceil(remaining / steps left) bits, most confident first.
+
+    >>> unmask(lambda tokens: jnp.array([[3.0, -1.0, 0.5]]), 1, 3, 2).logicals
+    Array([[1, 0, 1]], dtype=uint8)
+    """
     if not 1 <= num_steps <= num_logicals:
         raise ValueError(f"steps must lie in 1..{num_logicals}: got {num_steps}.")
-    tokens, revealed_by = _start(shots, num_logicals)
-    remaining = num_logicals
-    for steps_left in range(num_steps, 0, -1):
-        count = -(-remaining // steps_left)
+
+    def step(state: tuple, count: Int[Array, ""]) -> tuple[tuple, None]:
+        tokens, revealed_by = state
         logits = denoise(tokens)
         chosen = _most_confident(logits, tokens, count)
-        tokens, revealed_by = _reveal(tokens, revealed_by, logits, chosen)
-        remaining -= count
+        return _reveal(tokens, revealed_by, logits, chosen), None
+
+    counts = jnp.asarray(reveal_counts(num_logicals, num_steps), jnp.int32)
+    (tokens, revealed_by), _ = jax.lax.scan(step, _start(shots, num_logicals), counts)
     steps = jnp.full((shots,), num_steps, jnp.int32)
     return Unmasked(tokens.astype(jnp.uint8), revealed_by, steps)
+
+
+def reveal_counts(num_logicals: int, num_steps: int) -> list[int]:
+    """How many bits each of T steps reveals.
+
+    >>> reveal_counts(12, 5)
+    [3, 3, 2, 2, 2]
+    """
+    counts = []
+    remaining = num_logicals
+    for steps_left in range(num_steps, 0, -1):
+        counts.append(-(-remaining // steps_left))
+        remaining -= counts[-1]
+    return counts
 
 
 def unmask_adaptively(
@@ -49,7 +71,14 @@ def unmask_adaptively(
 ) -> Unmasked:
     """Each step reveals every hidden bit with |logit| >= threshold, and at least one.
 
-    Threshold 0 is one step, infinity is one bit a step.
+    Threshold 0 is one step, infinity is one bit a step. `steps` counts each shot's own; a batch
+    takes as long as its slowest shot.
+
+    >>> denoise = lambda tokens: jnp.array([[3.0, -1.0, 0.5]])
+    >>> unmask_adaptively(denoise, 1, 3, threshold=2.0).steps
+    Array([3], dtype=int32)
+    >>> unmask_adaptively(denoise, 1, 3, threshold=0.7).steps
+    Array([2], dtype=int32)
     """
     if not threshold >= 0:
         raise ValueError(f"threshold must be at least 0: got {threshold}.")
@@ -73,11 +102,15 @@ def unmask_adaptively(
 
 def unmask_in_order(denoise: Denoise, shots: int, num_logicals: int) -> Unmasked:
     """The autoregressive decoder: bit after bit, first to last."""
-    tokens, revealed_by = _start(shots, num_logicals)
-    for k in range(num_logicals):
+
+    def step(state: tuple, k: Int[Array, ""]) -> tuple[tuple, None]:
+        tokens, revealed_by = state
         logits = denoise(tokens)
         chosen = jnp.broadcast_to(jnp.arange(num_logicals)[None, :] == k, tokens.shape)
-        tokens, revealed_by = _reveal(tokens, revealed_by, logits, chosen)
+        return _reveal(tokens, revealed_by, logits, chosen), None
+
+    places = jnp.asarray(np.arange(num_logicals), jnp.int32)
+    (tokens, revealed_by), _ = jax.lax.scan(step, _start(shots, num_logicals), places)
     steps = jnp.full((shots,), num_logicals, jnp.int32)
     return Unmasked(tokens.astype(jnp.uint8), revealed_by, steps)
 
@@ -88,10 +121,12 @@ def _start(shots: int, num_logicals: int) -> tuple[Int32[Array, "B K"], Float32[
 
 
 def _most_confident(
-    logits: Float32[Array, "B K"], tokens: Int32[Array, "B K"], count: int
+    logits: Float32[Array, "B K"], tokens: Int32[Array, "B K"], count: int | Int[Array, ""]
 ) -> Bool[Array, "B K"]:
     """The `count` hidden bits of each shot with the largest |logit|; ties to the first."""
-    confidence = jnp.where(tokens == MASK, jnp.abs(logits), -1.0)
+    # A NaN would sort behind the shown bits, and its own bit would never be revealed.
+    confidence = jnp.nan_to_num(jnp.abs(logits), nan=0.0, posinf=jnp.inf)
+    confidence = jnp.where(tokens == MASK, confidence, -1.0)
     order = jnp.argsort(-confidence, axis=1, stable=True)
     rank = jnp.argsort(order, axis=1)
     return (rank < count) & (tokens == MASK)

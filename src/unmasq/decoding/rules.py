@@ -1,0 +1,119 @@
+"""How a trained network is asked: each rule turns one batch of syndromes into logicals.
+
+A rule is a small value, so that decoders which ask alike share one compiled function. `label` goes
+into the decoder's name where the rule is not the network's own.
+"""
+
+import dataclasses
+import functools
+from typing import Any, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float32, Int32, UInt8
+
+from unmasq.decoding.beam import DenoiseMany, beam_search
+from unmasq.decoding.noise_removal import remove_noise
+from unmasq.decoding.unmasking import Unmasked, unmask, unmask_adaptively, unmask_in_order
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """Asks a network for the logicals of a batch."""
+
+    @property
+    def label(self) -> str: ...
+
+    def __hash__(self) -> int: ...
+
+    def __call__(
+        self, network: Any, syndrome: UInt8[Array, "B M"], num_logicals: int
+    ) -> Unmasked: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class InSteps:
+    """T steps, the most confident bits first."""
+
+    num_steps: int
+
+    @property
+    def label(self) -> str:
+        return f"T={self.num_steps}"
+
+    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+        denoise = functools.partial(network.denoise, network.encode(syndrome))
+        return unmask(denoise, syndrome.shape[0], num_logicals, self.num_steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Adaptively:
+    """Every step reveals all bits with |logit| >= threshold, and at least one."""
+
+    threshold: float
+
+    @property
+    def label(self) -> str:
+        return f"tau={self.threshold:g}"
+
+    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+        denoise = functools.partial(network.denoise, network.encode(syndrome))
+        return unmask_adaptively(denoise, syndrome.shape[0], num_logicals, self.threshold)
+
+
+@dataclasses.dataclass(frozen=True)
+class InOrder:
+    """One bit after the other: the autoregressive decoder."""
+
+    @property
+    def label(self) -> str:
+        return "in-order"
+
+    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+        denoise = functools.partial(network.denoise, network.encode(syndrome))
+        return unmask_in_order(denoise, syndrome.shape[0], num_logicals)
+
+
+@dataclasses.dataclass(frozen=True)
+class ByBeam:
+    """Beam search over the orders and values of single reveals."""
+
+    width: int
+
+    @property
+    def label(self) -> str:
+        return f"W={self.width}"
+
+    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+        denoise = denoise_many(network, network.encode(syndrome))
+        return beam_search(denoise, syndrome.shape[0], num_logicals, self.width)
+
+
+@dataclasses.dataclass(frozen=True)
+class FromNoise:
+    """Reverse Gaussian steps: the continuous decoder. `num_steps` of the trained ones are used."""
+
+    trained_steps: int
+    num_steps: int
+
+    @property
+    def label(self) -> str:
+        return f"T={self.num_steps}"
+
+    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+        def predict(noisy: Float32[Array, "B K"], t: Int32[Array, " B"]) -> Float32[Array, "B K"]:
+            return network(noisy, syndrome, t)
+
+        return remove_noise(
+            predict, syndrome.shape[0], num_logicals, self.trained_steps, self.num_steps
+        )
+
+
+def denoise_many(network: Any, memory: Array) -> DenoiseMany:
+    """The denoiser for several strings of each encoded shot; `memory` is (tokens, shots, width)."""
+
+    def denoise(tokens: Int32[Array, "B W K"]) -> Float32[Array, "B W K"]:
+        shots, strings, size = tokens.shape
+        rows = jnp.repeat(memory, strings, axis=1, total_repeat_length=shots * strings)
+        return network.denoise(rows, tokens.reshape(-1, size)).reshape(tokens.shape)
+
+    return denoise
