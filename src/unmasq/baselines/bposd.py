@@ -59,11 +59,12 @@ class BpOsd(Baseline):
         return type(self), self._arguments
 
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
-        errors = np.zeros((len(syndromes), self._seen.num_faults), np.int32)
+        predictions = np.zeros((len(syndromes), self.num_logicals), np.uint8)
         explained = ~((syndromes @ self._dependencies) & 1).any(axis=1)
-        if explained.any():
-            errors[explained] = [self._decoder.decode(shot) for shot in syndromes[explained]]
-        return ((self._logical_matrix @ errors.T) & 1).T
+        for shot in np.flatnonzero(explained):
+            error = self._decoder.decode(syndromes[shot]).astype(np.int32)
+            predictions[shot] = (self._logical_matrix @ error) & 1
+        return predictions
 
 
 def _ldpc_decoder(
