@@ -1,0 +1,376 @@
+"""`DiffusionDecoder`: a trained network behind the protocol of all decoders.
+
+One compiled function encodes a batch once and runs all unmasking steps on the device. Batches are
+padded to powers of two, so that few functions are compiled, and cut where they are large.
+"""
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float32, UInt8
+from numpy.typing import NDArray
+
+from unmasq.checkpoint import Weights, load_weights
+from unmasq.decoding.beam import chain_log_probabilities
+from unmasq.decoding.expanded import expand_ties
+from unmasq.decoding.model_store import decoder_name, find_model
+from unmasq.decoding.rules import (
+    Adaptively,
+    ByBeam,
+    FromNoise,
+    InOrder,
+    InSteps,
+    Rule,
+    denoise_many,
+)
+from unmasq.decoding.shot_batches import cut, pack, pad, read_shots
+from unmasq.decoding.unmasking import Unmasked
+from unmasq.models import cast_floats
+
+MAX_BATCH = {"cpu": 512}  # shots in one call to the device
+MAX_BATCH_ACCELERATOR = 8192
+_IN_FLIGHT = 4  # batches waiting on the device
+
+
+def load(
+    name_or_path: str | Path, *, dtype: str | None = None, max_batch: int | None = None
+) -> "DiffusionDecoder":
+    """A decoder from a weight file, its folder, or the name of a known model.
+
+    `dtype` is float32 or bfloat16; by default float32 on a CPU and bfloat16 elsewhere. Known are
+    the shipped models (`unmasq models`) and those in the folders that UNMASQ_MODELS lists.
+
+    >>> load("bb72-circiut")
+    Traceback (most recent call last):
+    ValueError: model must be a weight file or a known name ...
+    """
+    weights = load_weights(find_model(name_or_path).path)
+    return DiffusionDecoder.from_weights(weights, dtype=dtype, max_batch=max_batch)
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """Which model a decoder asks, and for which problem it was trained."""
+
+    name: str
+    model_hash: str
+    structure_id: str
+    objective: str  # "masked", "autoregressive" or "continuous"
+    trained_steps: int  # T of the objective
+    num_detectors: int
+    num_logicals: int
+
+    def default_rule(self) -> Rule:
+        """T as trained; in order for an autoregressive network."""
+        if self.objective == "autoregressive":
+            return InOrder()
+        if self.objective == "continuous":
+            return FromNoise(self.trained_steps, self.trained_steps)
+        return InSteps(min(self.trained_steps, self.num_logicals))
+
+    @property
+    def saw_shown_bits(self) -> bool:
+        """Whether training showed some bits and hid others, in no fixed order."""
+        return self.objective == "masked" and (self.trained_steps > 1 or self.num_logicals == 1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SoftOutput:
+    """Predictions with what the network thinks of them.
+
+    `probabilities[b, k]` is the network's probability that logical k flipped, given the syndrome
+    and the logicals it had revealed before k. `log_likelihood` adds the logs of the predicted
+    values' probabilities: the log of the probability that the whole prediction is right.
+    """
+
+    logicals: NDArray[np.uint8]  # (B, K)
+    probabilities: NDArray[np.float32]  # (B, K)
+    log_likelihood: NDArray[np.float32]  # (B,)
+    steps: NDArray[np.int32]  # (B,) unmasking steps each shot took
+
+    @property
+    def confidence(self) -> NDArray[np.float32]:
+        """Probability, by the network itself, that all logicals of the shot are right."""
+        return np.exp(self.log_likelihood)
+
+    def discarded(self, below: float) -> NDArray[np.bool_]:
+        """Post-selection: shots whose confidence lies below a probability."""
+        _require_probability(below)
+        return self.log_likelihood < np.log(below)
+
+
+class DiffusionDecoder:
+    """Predicts logicals with a trained network. Made by `unmasq.load`; changed by `with_...`."""
+
+    def __init__(
+        self,
+        network: Any,
+        identity: Identity,
+        *,
+        rule: Rule | None = None,
+        dtype: str | None = None,
+        max_batch: int | None = None,
+        discard_below: float | None = None,
+    ):
+        """`network` is a tree of arrays with `encode` and `denoise`, or one that predicts noise."""
+        platform = jax.default_backend()
+        self.identity = identity
+        self.rule = identity.default_rule() if rule is None else rule
+        self.dtype = dtype or ("float32" if platform == "cpu" else "bfloat16")
+        if self.dtype not in ("float32", "bfloat16"):
+            raise ValueError(f"dtype must be float32 or bfloat16: got '{dtype}'.")
+        self.max_batch = max_batch or MAX_BATCH.get(platform, MAX_BATCH_ACCELERATOR)
+        if self.max_batch < 1 or self.max_batch & (self.max_batch - 1):
+            raise ValueError(f"max_batch must be a power of two: got {max_batch}.")
+        if discard_below is not None:
+            _require_probability(discard_below)
+        self.discard_below = discard_below
+        self._network = network
+        compute = cast_floats(expand_ties(network), jnp.dtype(self.dtype))
+        self._leaves, self._structure = jax.tree.flatten(compute)
+
+    @staticmethod
+    def from_weights(
+        weights: Weights, *, dtype: str | None = None, max_batch: int | None = None
+    ) -> "DiffusionDecoder":
+        """A decoder for loaded weights, asked as they were trained."""
+        geometry, header = weights.geometry, weights.header
+        identity = Identity(
+            header["name"],
+            weights.model_hash,
+            header["structure_id"],
+            header["objective"],
+            header["num_steps"],
+            geometry.num_detectors,
+            geometry.num_logicals,
+        )
+        return DiffusionDecoder(weights.network, identity, dtype=dtype, max_batch=max_batch)
+
+    @property
+    def name(self) -> str:
+        """'unmasq-<hash8>', then what differs from the model's own way: ',T=6', ',tau=2.5', ..."""
+        parts = [decoder_name(self.model_hash)]
+        if self.rule != self.identity.default_rule():
+            parts.append(self.rule.label)
+        if self.discard_below is not None:
+            parts.append(f"discard={self.discard_below:g}")
+        return ",".join(parts)
+
+    @property
+    def model_hash(self) -> str:
+        return self.identity.model_hash
+
+    @property
+    def structure_id(self) -> str:
+        return self.identity.structure_id
+
+    @property
+    def num_detectors(self) -> int:
+        return self.identity.num_detectors
+
+    @property
+    def num_logicals(self) -> int:
+        return self.identity.num_logicals
+
+    def with_steps(self, num_steps: int) -> "DiffusionDecoder":
+        """The same model with T unmasking (or reverse Gaussian) steps."""
+        identity = self.identity
+        limit = identity.num_logicals
+        if identity.objective == "continuous":
+            limit = identity.trained_steps
+        elif identity.objective == "autoregressive":
+            raise ValueError(
+                f"steps must be {limit} for an autoregressive model: it reveals one bit a step."
+            )
+        elif not identity.saw_shown_bits:
+            limit = 1
+        if not 1 <= num_steps <= limit:
+            why = "" if limit > 1 else " The model was trained with T = 1."
+            raise ValueError(f"steps must lie in 1..{limit}: got {num_steps}.{why}")
+        if identity.objective == "continuous":
+            return self._with(rule=FromNoise(identity.trained_steps, num_steps))
+        return self._with(rule=InSteps(num_steps))
+
+    def with_threshold(self, threshold: float) -> "DiffusionDecoder":
+        """The same model, unmasking all bits with |logit| >= threshold at every step."""
+        self._require_masked("threshold")
+        if not threshold >= 0:
+            raise ValueError(f"threshold must be at least 0: got {threshold}.")
+        return self._with(rule=Adaptively(float(threshold)))
+
+    def with_beam(self, width: int) -> "DiffusionDecoder":
+        """The same model, searching with a beam of this width over orders and values."""
+        self._require_masked("beam")
+        if width < 1:
+            raise ValueError(f"width must be at least 1: got {width}.")
+        return self._with(rule=ByBeam(width))
+
+    def with_discard(self, below: float | None) -> "DiffusionDecoder":
+        """The same model, giving up on shots whose confidence lies below a probability."""
+        return self._with(discard_below=below)
+
+    def decode_batch(
+        self,
+        syndromes: np.ndarray,
+        bit_packed_shots: bool = False,
+        bit_packed_predictions: bool = False,
+    ) -> NDArray[np.uint8]:
+        """(B, M) bits to (B, K) bits; either side may be packed, little-endian."""
+        logicals = self._run(read_shots(syndromes, self.num_detectors, bit_packed_shots)).logicals
+        return pack(logicals) if bit_packed_predictions else logicals
+
+    def decode_soft(self, syndromes: np.ndarray, bit_packed_shots: bool = False) -> SoftOutput:
+        """Predictions with probabilities, confidence and steps used."""
+        return self._run(read_shots(syndromes, self.num_detectors, bit_packed_shots))
+
+    def decode_or_discard(
+        self, syndromes: np.ndarray, bit_packed_shots: bool = False
+    ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """Predictions (B, K), and which shots to throw away (none without `with_discard`)."""
+        soft = self.decode_soft(syndromes, bit_packed_shots)
+        if self.discard_below is None:
+            return soft.logicals, np.zeros(len(soft.logicals), bool)
+        return soft.logicals, soft.discarded(self.discard_below)
+
+    def start(
+        self, syndromes: np.ndarray, bit_packed_shots: bool = False
+    ) -> Callable[[], SoftOutput]:
+        """Sends at most `max_batch` shots to the device; the returned call waits for them.
+
+        The device decodes meanwhile, so a caller may prepare the next batch.
+        """
+        bits = read_shots(syndromes, self.num_detectors, bit_packed_shots)
+        if not 1 <= len(bits) <= self.max_batch:
+            raise ValueError(f"shots must number 1..{self.max_batch}: got {len(bits)}.")
+        return self._start(bits)
+
+    def chain_log_probabilities(
+        self, syndromes: np.ndarray, order: tuple[int, ...] | None = None
+    ) -> NDArray[np.float32]:
+        """log q(l | s) of all 2^K strings in the chain of one fixed order: see `beam`.
+
+        Costs 2^K - 1 denoiser passes a shot. `beam.strings_of` reads the columns' numbers.
+        """
+        self._require_masked("enumeration")
+        bits = read_shots(syndromes, self.num_detectors, bit_packed=False)
+        table = _compiled_chain(self._structure, self.num_logicals, order, self.dtype)
+        empty = np.zeros((0, 2**self.num_logicals), np.float32)
+        return np.concatenate(
+            [empty, *(np.asarray(table(self._leaves, bits[i : i + 1])) for i in range(len(bits)))]
+        )
+
+    def __reduce__(self) -> tuple:
+        return _rebuild, (self._network, self.identity, self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        names = ("rule", "dtype", "max_batch", "discard_below")
+        return {name: getattr(self, name) for name in names}
+
+    def _with(self, **changes: Any) -> "DiffusionDecoder":
+        return DiffusionDecoder(self._network, self.identity, **{**self._settings(), **changes})
+
+    def _require_masked(self, what: str) -> None:
+        identity = self.identity
+        if not identity.saw_shown_bits:
+            raise ValueError(
+                f"{what} must be used with a masked diffusion model: got one trained for objective "
+                f"{identity.objective} with T = {identity.trained_steps}."
+            )
+
+    def _run(self, bits: NDArray[np.uint8]) -> SoftOutput:
+        waiting: collections.deque[Callable[[], SoftOutput]] = collections.deque()
+        done = [_empty(self.num_logicals)]
+        for batch in cut(len(bits), self.max_batch):
+            waiting.append(self._start(bits[batch]))
+            if len(waiting) == _IN_FLIGHT:
+                done.append(waiting.popleft()())
+        done.extend(result() for result in waiting)
+        return SoftOutput(
+            *(
+                np.concatenate([getattr(part, field.name) for part in done])
+                for field in dataclasses.fields(SoftOutput)
+            )
+        )
+
+    def _start(self, bits: NDArray[np.uint8]) -> Callable[[], SoftOutput]:
+        function = _compiled(self._structure, self.rule, self.num_logicals, self.dtype)
+        unmasked = function(self._leaves, pad(bits))
+        return functools.partial(self._fetch, unmasked, len(bits))
+
+    def _fetch(self, unmasked: Unmasked, shots: int) -> SoftOutput:
+        logicals = np.asarray(unmasked.logicals)[:shots]
+        logits = np.asarray(unmasked.logits)[:shots]
+        if np.isnan(logits).any():
+            raise ValueError(
+                f"model '{self.identity.name}' must give finite log-odds: got NaN. Its weights "
+                f"are broken, or too large for {self.dtype}."
+            )
+        log_likelihood = -np.logaddexp(0, (1 - 2.0 * logicals) * logits).sum(axis=1)
+        return SoftOutput(
+            logicals,
+            _sigmoid(logits),
+            log_likelihood.astype(np.float32),
+            np.asarray(unmasked.steps)[:shots],
+        )
+
+
+def _rebuild(network: Any, identity: Identity, settings: dict[str, Any]) -> DiffusionDecoder:
+    return DiffusionDecoder(network, identity, **settings)
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Callable:
+    """The whole decoder as one compiled function of (weights, syndromes).
+
+    Shared by all decoders of one architecture and rule. Weights go in as a plain list: flattening
+    the network's own tree costs more than a small batch on a GPU.
+    """
+
+    def decode(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Unmasked:
+        with jax.default_matmul_precision(_precision(dtype)):
+            return rule(jax.tree.unflatten(structure, leaves), syndrome, num_logicals)
+
+    return jax.jit(decode)
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled_chain(
+    structure: Any, num_logicals: int, order: tuple[int, ...] | None, dtype: str
+) -> Callable:
+    def table(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Float32[Array, "B strings"]:
+        with jax.default_matmul_precision(_precision(dtype)):
+            network = jax.tree.unflatten(structure, leaves)
+            denoise = denoise_many(network, network.encode(syndrome))
+            return chain_log_probabilities(denoise, syndrome.shape[0], num_logicals, order)
+
+    return jax.jit(table)
+
+
+def _precision(dtype: str) -> str:
+    """float32 shall mean float32: a GPU would multiply it with ten-bit mantissas."""
+    return "highest" if dtype == "float32" else "default"
+
+
+def _empty(num_logicals: int) -> SoftOutput:
+    return SoftOutput(
+        np.zeros((0, num_logicals), np.uint8),
+        np.zeros((0, num_logicals), np.float32),
+        np.zeros(0, np.float32),
+        np.zeros(0, np.int32),
+    )
+
+
+def _sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
+
+
+def _require_probability(below: float) -> None:
+    if not 0 < below < 1:
+        raise ValueError(f"discard_below must lie between 0 and 1: got {below}.")

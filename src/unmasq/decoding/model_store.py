@@ -1,0 +1,204 @@
+"""Finding weight files: those shipped in the package, and the user's own through UNMASQ_MODELS.
+
+UNMASQ_MODELS lists folders or files, separated as in PATH. Everything here reads files alone and
+never imports jax: a listing must not take hold of an accelerator.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from unmasq.suggest import nearest
+
+ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
+SHIPPED = Path(__file__).parents[1] / "weights"
+
+_FORMAT = "unmasq-weights-1"  # of `unmasq.checkpoint`, which imports jax
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ModelFile:
+    """What a weight file says about itself, without its tensors."""
+
+    path: Path
+    header: dict[str, Any]
+    num_detectors: int
+    num_parameters: int
+    shipped: bool
+
+    @property
+    def name(self) -> str:
+        return self.header["name"]
+
+    @property
+    def structure_id(self) -> str:
+        """Of the decoding problem it was trained for."""
+        return self.header["structure_id"]
+
+    @property
+    def num_logicals(self) -> int:
+        return self.header["num_logicals"]
+
+    @property
+    def decoder_name(self) -> str:
+        """'unmasq-' and eight digits of the hash: what result files hold."""
+        return decoder_name(self.model_hash)
+
+    @functools.cached_property
+    def model_hash(self) -> str:
+        """Hash of config and tensors, equal to `checkpoint.Weights.model_hash`; reads the file."""
+        return _model_hash(self.path)
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """The model card beside the file, or {}."""
+        path = self.path.with_suffix(".json")
+        return json.loads(path.read_bytes()) if path.exists() else {}
+
+
+def decoder_name(model_hash: str) -> str:
+    """The name of a network decoder in result files.
+
+    >>> decoder_name("0123456789abcdef")
+    'unmasq-01234567'
+    """
+    return f"unmasq-{model_hash[:8]}"
+
+
+def known_models() -> list[ModelFile]:
+    """The user's own weights in the order of UNMASQ_MODELS, then the shipped ones."""
+    return [*_own_models(), *_folder_models(SHIPPED, shipped=True)]
+
+
+def find_model(name_or_path: str | Path) -> ModelFile:
+    """A weight file by its path, its folder, its name, or the name in a result file."""
+    path = Path(name_or_path)
+    if path.is_file():
+        return _require_weights(path)
+    if path.is_dir():
+        return _only_model_in(path)
+    name = str(name_or_path)
+    if path.suffix == ".safetensors" or len(path.parts) > 1:
+        raise FileNotFoundError(f"model must be a weight file: {name} does not exist.")
+    models = known_models()
+    found = [model for model in models if name in (model.name, model.path.stem)]
+    if not found and name.startswith("unmasq-"):
+        found = [model for model in models if model.decoder_name == name]
+    if not found:
+        names = sorted({model.name for model in models})
+        listed = ", ".join(names) if names else "none is installed"
+        raise ValueError(
+            f"model must be a weight file or a known name ({listed}): got '{name}'."
+            f"{nearest(name, names)} Name folders of your own weights in {ENVIRONMENT_VARIABLE}."
+        )
+    return _first_of_one_kind(found, f"model '{name}'")
+
+
+def model_for_structure(structure_id: str, models: Sequence[ModelFile]) -> ModelFile | None:
+    """The weights trained for this problem, or None: own ones before shipped ones.
+
+    Several own models for one problem are refused; of shipped ones the card marks the default.
+    """
+    found = [model for model in models if model.structure_id == structure_id]
+    own = [model for model in found if not model.shipped]
+    if own:
+        return _first_of_one_kind(own, f"the model for structure {structure_id}")
+    marked = [model for model in found if model.card.get("default")]
+    return next(iter([*marked, *found]), None)
+
+
+def read_model(path: str | Path, *, shipped: bool = False) -> ModelFile | None:
+    """What a weight file says about itself; None for any other file, or one that is cut off."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            data_bytes = path.stat().st_size - 8 - size
+            if data_bytes < 0:
+                return None
+            tensors = json.loads(file.read(size))
+        header = json.loads(tensors.pop("__metadata__")["unmasq"])
+        ends = [entry["data_offsets"][1] for entry in tensors.values()]
+        if header["format"] != _FORMAT or max(ends) != data_bytes:
+            return None
+        parameters = sum(
+            math.prod(entry["shape"])
+            for name, entry in tensors.items()
+            if name.startswith("network.")
+        )
+        detectors = tensors["layout.frame"]["shape"][0]
+        complete = {"name", "structure_id", "num_logicals"} <= header.keys()
+        return ModelFile(path, header, detectors, parameters, shipped) if complete else None
+    except (ValueError, KeyError, TypeError, IndexError):
+        return None
+
+
+def _own_models() -> Iterator[ModelFile]:
+    for entry in os.environ.get(ENVIRONMENT_VARIABLE, "").split(os.pathsep):
+        if not entry:
+            continue
+        path = Path(entry).expanduser()
+        if path.is_dir():
+            yield from _folder_models(path)
+        elif path.is_file():
+            yield _require_weights(path)
+        else:
+            raise FileNotFoundError(
+                f"{ENVIRONMENT_VARIABLE} must list folders or weight files: {entry} does not exist."
+            )
+
+
+def _folder_models(folder: Path, *, shipped: bool = False) -> list[ModelFile]:
+    """Weight files in a folder and, so that a folder of runs will do, in its folders."""
+    paths = [*sorted(folder.glob("*.safetensors")), *sorted(folder.glob("*/*.safetensors"))]
+    models = (read_model(path, shipped=shipped) for path in paths)
+    return [model for model in models if model is not None]
+
+
+def _only_model_in(folder: Path) -> ModelFile:
+    models = _folder_models(folder)
+    if not models:
+        raise ValueError(f"model must be a folder with a weight file: got none in {folder}.")
+    return _first_of_one_kind(models, f"the model in {folder}")
+
+
+def _require_weights(path: Path) -> ModelFile:
+    model = read_model(path, shipped=path.resolve().parent == SHIPPED.resolve())
+    if model is None:
+        raise ValueError(
+            f"{path} must be a weight file: it is cut off or of another kind. "
+            "`unmasq train` writes them."
+        )
+    return model
+
+
+def _first_of_one_kind(models: Sequence[ModelFile], what: str) -> ModelFile:
+    """The first, where all are copies of one; two different ones are never chosen between."""
+    if len(models) > 1 and len({model.model_hash for model in models}) > 1:
+        paths = ", ".join(str(model.path) for model in models)
+        raise ValueError(f"{what} must be unique: got {paths}. Name one by its path.")
+    return models[0]
+
+
+def _model_hash(path: Path) -> str:
+    import numpy as np
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            network = json.loads(file.metadata()["unmasq"])["network"]
+            digest = hashlib.sha256(json.dumps(network, sort_keys=True).encode())
+            names = [key for key in file.keys() if key.startswith("network.")]  # noqa: SIM118
+            for name in sorted(key.removeprefix("network.") for key in names):
+                digest.update(name.encode())
+                tensor: np.ndarray = file.get_tensor(f"network.{name}")
+                digest.update(tensor.astype("<f4").tobytes())
+    except SafetensorError as error:
+        raise ValueError(f"{path} must be a weight file: it is cut off ({error}).") from error
+    return digest.hexdigest()

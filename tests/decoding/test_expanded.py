@@ -1,0 +1,54 @@
+"""Attention that is written out computes the same function."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from table_denoisers import random_table
+from unmasq.building import problem_from_code
+from unmasq.codes import get_code
+from unmasq.decoding.expanded import expand_ties
+from unmasq.models import Geometry, NetworkConfig, build_network, initial_code_weights
+
+
+@pytest.mark.parametrize(
+    ("noise", "changes"),
+    [("circuit", {}), ("code-capacity", {"encoder_layers": 0, "place_weights": True})],
+    ids=["circuit", "code capacity"],
+)
+def test_written_out_attention_is_the_same_function(noise, changes):
+    problem = problem_from_code(get_code("bb18"), noise, 0.01, rounds=2)
+    config = NetworkConfig(
+        width=16,
+        feedforward=16,
+        heads=4,
+        ties="tied",
+        **{"encoder_layers": 2, "decoder_layers": 2, **changes},
+    )
+    network = build_network(
+        config, Geometry.of(problem), initial_code_weights(problem), key=jr.key(0)
+    )
+    network = jax.tree.map(_jittered, network)
+    expanded = expand_ties(network)
+    assert network.places.index is not None
+    assert expanded.places.index is None
+    assert (expanded.encoder.places.index is None) == bool(network.encoder.blocks)
+    rng = np.random.default_rng(0)
+    syndrome = jnp.asarray(rng.integers(0, 2, (8, problem.num_detectors)), jnp.uint8)
+    tokens = jnp.asarray(rng.integers(0, 3, (8, problem.num_logicals)), jnp.int32)
+    np.testing.assert_allclose(expanded(syndrome, tokens), network(syndrome, tokens), atol=1e-4)
+
+
+def _jittered(leaf):
+    """Weights that start equal (K, W) become different, so that a mix-up would show."""
+    if not jnp.issubdtype(leaf.dtype, jnp.floating):
+        return leaf
+    noise = np.random.default_rng(leaf.size).normal(size=leaf.shape)
+    return leaf + jnp.asarray(0.1 * noise, leaf.dtype)
+
+
+def test_other_networks_come_back_as_they_are():
+    network = random_table(2)
+    assert expand_ties(network) is network
