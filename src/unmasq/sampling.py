@@ -66,7 +66,7 @@ class ShotSampler(eqx.Module):
         """Fault probabilities at each shot's p; fixed ones where the noise has no formula."""
         if self.fixed_priors is not None:
             return jnp.broadcast_to(self.fixed_priors, (p.shape[0], self.fixed_priors.shape[0]))
-        rates = jnp.minimum(p[:, None] * self.slopes, _GREATEST_RATE)
+        rates = jnp.minimum(p[:, None] * self.slopes[None, :], _GREATEST_RATE)
         logs = jnp.einsum(
             "bc,cn->bn", jnp.log1p(-rates), self.exponents, precision=jax.lax.Precision.HIGHEST
         )
@@ -129,7 +129,7 @@ def _chunk(
     num_detectors: int,
 ) -> Shots:
     words = jr.bits(jr.fold_in(key, number), (CHUNK_SHOTS, thresholds.shape[0]), jnp.uint32)
-    flips = parity(signatures, (words < thresholds).astype(signatures.dtype))
+    flips = parity(signatures, (words < thresholds[None, :]).astype(signatures.dtype))
     return Shots(flips[:, :num_detectors], flips[:, num_detectors:])
 
 
