@@ -122,7 +122,7 @@ def _time_all(
         for decoder in decoders:
             progress.update(bar, description=f"timing {decoder.name}")
             is_network = hasattr(decoder, "model_hash")
-            device = accelerator_name() if is_network else cpu_name()
+            device = accelerator_name() if is_network else cpu_name(cores=1)
             own = CPU_BATCHES if device == cpu_name() else ACCELERATOR_BATCHES
             sizes = (batches or own) if is_network else (BASELINE_BATCH,)
             timings.append(time_decoder(decoder, syndromes, sizes, seconds, device))

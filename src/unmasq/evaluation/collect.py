@@ -73,7 +73,7 @@ def collect(
     seed: int = 0,
     workers: int | Callable[[Sequence[Job]], Workers] | None = None,
     batch_shots: int | None = None,
-    write_seconds: float = 5.0,
+    write_seconds: float = 2.0,
     watch: Watch | None = None,
 ) -> list[Counts]:
     """Counts of every contender at every p, p by p, on common shots.

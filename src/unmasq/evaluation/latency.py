@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from unmasq.decoding.decoder import Decoder
+from unmasq.evaluation.workers import available_cores
 
 WARM_UP_CALLS = 3
 MIN_CALLS = 20  # single shots, however slow
@@ -87,8 +88,7 @@ def measure_throughput(
 ) -> Throughput:
     """Decodes whole batches for about `seconds`, after one that is not counted."""
     _require_shots(syndromes)
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1: got {batch}.")
+    _require_batch(batch)
     rows = np.arange(batch) % len(syndromes)
     decoder.decode_batch(syndromes[rows])
     done = 0
@@ -128,9 +128,11 @@ def time_decoder(
     decoder: Decoder, syndromes: np.ndarray, batches: Sequence[int], seconds: float, device: str
 ) -> Timing:
     """Latency at batch 1 and throughput at every batch size, about `seconds` each."""
+    for batch in batches:
+        _require_batch(batch)
     steps = None
     if hasattr(decoder, "decode_soft"):
-        steps = float(decoder.decode_soft(syndromes[:1024]).steps.mean())
+        steps = float(decoder.decode_soft(syndromes[: max(batches)]).steps.mean())
     return Timing(
         decoder.name,
         device,
@@ -141,10 +143,8 @@ def time_decoder(
     )
 
 
-def cpu_name() -> str:
-    """The processor as the system names it, with the cores that may be used."""
-    from unmasq.evaluation.workers import available_cores
-
+def cpu_name(cores: int | None = None) -> str:
+    """The processor as the system names it, with the cores in use; else all that may be used."""
     name = "CPU"
     try:
         with open("/proc/cpuinfo") as file:
@@ -152,7 +152,8 @@ def cpu_name() -> str:
         name = names[0].strip() if names else name
     except OSError:
         pass
-    return f"{name}, {available_cores()} cores"
+    count = available_cores() if cores is None else cores
+    return f"{name}, {count} core{'s' if count > 1 else ''}"
 
 
 def accelerator_name() -> str:
@@ -166,3 +167,8 @@ def accelerator_name() -> str:
 def _require_shots(syndromes: np.ndarray) -> None:
     if not len(syndromes):
         raise ValueError("syndromes must hold at least one shot: got none.")
+
+
+def _require_batch(batch: int) -> None:
+    if batch < 1:
+        raise ValueError(f"batch must be at least 1: got {batch}.")

@@ -23,7 +23,7 @@ from unmasq.report.tables import describe_problem
 _MARKERS = "osD^vP*X<>"
 _LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 # From dark to light, so that a grey print keeps the order.
-_COLOURS = ("#000000", "#6a3d9a", "#b2182b", "#1b7837", "#e08214", "#4393c3", "#999999")
+_COLOURS = ("#000000", "#2c2d8f", "#1b7837", "#c8452f", "#4393c3", "#f0913a", "#b8b8b8")
 
 _RATES: dict[str, tuple[str, Callable[[Counts], Rate | None]]] = {
     "shot": ("logical error rate per shot", lambda counts: counts.rate),

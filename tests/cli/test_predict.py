@@ -1,0 +1,136 @@
+"""`unmasq predict`: files in Stim's formats in and out, and every way a file can be wrong."""
+
+import numpy as np
+import pytest
+import stim
+
+import unmasq
+from command_line import refusal, run
+from tiny_network import write_tiny_network
+from unmasq.baselines import make_baseline
+from unmasq.building import circuit_from_code, problem_from_code
+from unmasq.codes import get_code
+from unmasq.decoding.diffusion_decoder import load
+from unmasq.problem_file import save_problem
+
+SHOTS = 300
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny network, its problem, and shots of it as Stim writes them."""
+    folder = tmp_path_factory.mktemp("predict")
+    code = get_code("bb18")
+    problem = problem_from_code(code, "code-capacity", 0.05)
+    save_problem(problem, folder / "problem")
+    write_tiny_network(folder / "tiny.safetensors", problem)
+    circuit = circuit_from_code(code, "code-capacity", 0.05)
+    shots = circuit.compile_detector_sampler(seed=5).sample(SHOTS)
+    np.save(folder / "shots.npy", shots)
+    for file_format in ("b8", "01", "dets"):
+        stim.write_shot_data_file(
+            data=shots, path=folder / file_format, format=file_format, num_detectors=18
+        )
+    return folder
+
+
+def predict(capsys, folder, dets_format="b8", obs_out_format="01", *words, obs_out):
+    return run(
+        capsys, "predict", "--model", folder / "tiny.safetensors", "--dets", folder / dets_format,
+        "--dets_format", dets_format, "--obs_out", obs_out, "--obs_out_format", obs_out_format,
+        *words,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dets_format", ["b8", "01", "dets"])
+@pytest.mark.parametrize("obs_out_format", ["b8", "01", "dets"])
+def test_predictions_are_the_decoder_s(folder, tmp_path, capsys, dets_format, obs_out_format):
+    out = tmp_path / "obs"
+    code, said, err = predict(capsys, folder, dets_format, obs_out_format, obs_out=out)
+    assert (code, said) == (0, ""), err
+    read = stim.read_shot_data_file(path=out, format=obs_out_format, num_observables=8)
+    decoder = load(folder / "tiny.safetensors")
+    expected = decoder.decode_batch(np.load(folder / "shots.npy"))
+    assert expected.any()
+    np.testing.assert_array_equal(read, expected.astype(bool))
+
+
+def test_probabilities_and_discards_come_beside_the_predictions(folder, tmp_path, capsys):
+    decoder = load(folder / "tiny.safetensors").with_steps(4)
+    soft = decoder.decode_soft(np.load(folder / "shots.npy"))
+    middle = float(np.median(soft.confidence))
+    words = ("--probabilities_out", tmp_path / "p.npy", "--discards_out", tmp_path / "discards",
+             "--discard_below", middle, "--steps", 4)  # fmt: skip
+    code, _, err = predict(capsys, folder, "b8", "b8", *words, obs_out=tmp_path / "obs")
+    assert code == 0, err
+    np.testing.assert_array_equal(np.load(tmp_path / "p.npy"), soft.probabilities)
+    discarded = stim.read_shot_data_file(
+        path=tmp_path / "discards", format="01", num_measurements=1
+    )
+    np.testing.assert_array_equal(discarded[:, 0], soft.discarded(middle))
+    assert 0 < discarded.sum() < SHOTS
+
+
+def test_a_baseline_reads_the_same_files(folder, tmp_path, capsys):
+    code, _, err = run(
+        capsys, "predict", "--decoder", "bposd-xz", "--problem", folder / "problem", "--dets",
+        folder / "01", "--dets_format", "01", "--obs_out", tmp_path / "obs", "--obs_out_format",
+        "b8",
+    )  # fmt: skip
+    assert code == 0, err
+    read = stim.read_shot_data_file(path=tmp_path / "obs", format="b8", num_observables=8)
+    problem = unmasq.load_problem(folder / "problem")
+    expected = make_baseline("bposd-xz", problem).decode_batch(np.load(folder / "shots.npy"))
+    np.testing.assert_array_equal(read, expected.astype(bool))
+
+
+def test_no_shots_are_no_predictions(folder, tmp_path, capsys):
+    (tmp_path / "none").write_bytes(b"")
+    code, _, err = run(
+        capsys, "predict", "--model", folder / "tiny.safetensors", "--dets", tmp_path / "none",
+        "--dets_format", "b8", "--obs_out", tmp_path / "obs", "--obs_out_format", "01",
+    )  # fmt: skip
+    assert code == 0, err
+    assert (tmp_path / "obs").read_bytes() == b""
+
+
+def test_bad_input_is_one_line_and_writes_nothing(folder, tmp_path, capsys):
+    whole = (folder / "b8").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[:-1])
+    stim.write_shot_data_file(
+        data=np.ones((4, 20), bool), path=tmp_path / "wide", format="01", num_detectors=20
+    )
+    good = {
+        "--model": folder / "tiny.safetensors", "--dets": folder / "b8", "--dets_format": "b8",
+        "--obs_out": tmp_path / "obs", "--obs_out_format": "01",
+    }  # fmt: skip
+    cases = [
+        ({"--dets": tmp_path / "cut"}, "3 bytes for each shot of 18 bits: got 899 bytes"),
+        ({"--dets": tmp_path / "wide", "--dets_format": "01"}, "must have 18 characters 0 or 1"),
+        ({"--dets_format": "01"}, "must"),
+        ({"--dets_format": "dets"}, "must"),
+        ({"--dets": folder / "01"}, "must have 0 in the 6 unused bits of a shot of 18 bits"),
+        ({"--dets_format": "r8"}, "--dets_format must be one of b8, 01, dets: got 'r8'"),
+        ({"--obs_out_format": "hits"}, "--obs_out_format must be one of b8, 01, dets"),
+        ({"--dets": tmp_path / "missing"}, "No such file or directory"),
+        ({"--model": "tinny"}, "model must be a weight file or a known name"),
+        ({"--model": None}, "--model must be given"),
+        ({"--decoder": "bpsod-xz"}, "Did you mean bposd-xz?"),
+        ({"--decoder": "bposd-xz"}, "--problem must be given for decoder bposd-xz"),
+        ({"--discard_below": 0.5}, "--discards_out and --discard_below must be given together"),
+        ({"--steps": 99}, "steps must lie in 1..8: got 99"),
+    ]
+    for changes, message in cases:
+        words = [w for pair in (good | changes).items() if pair[1] is not None for w in pair]
+        assert message in refusal(capsys, "predict", *words), changes
+        assert not (tmp_path / "obs").exists()
+
+
+def test_a_model_s_name_is_found_through_the_environment(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("UNMASQ_MODELS", str(folder))
+    code, _, err = run(
+        capsys, "predict", "--model", "tiny", "--dets", folder / "b8", "--dets_format", "b8",
+        "--obs_out", tmp_path / "obs", "--obs_out_format", "01",
+    )  # fmt: skip
+    assert code == 0, err
+    assert len((tmp_path / "obs").read_text().splitlines()) == SHOTS

@@ -1,0 +1,74 @@
+"""Times from a clock of our own: what is counted, and what is left out."""
+
+import numpy as np
+import pytest
+
+from unmasq.evaluation.latency import (
+    MIN_BATCHES,
+    MIN_CALLS,
+    WARM_UP_CALLS,
+    Latency,
+    measure_latency,
+    measure_throughput,
+)
+
+
+class Clockwork:
+    """A decoder whose calls take stated times on a clock that only they move."""
+
+    name = "clockwork"
+    num_detectors = 3
+    num_logicals = 1
+
+    def __init__(self, seconds_of_call):
+        self.now = 0.0
+        self.batches: list[int] = []
+        self._seconds_of_call = seconds_of_call
+
+    def decode_batch(self, syndromes: np.ndarray) -> np.ndarray:
+        self.now += self._seconds_of_call(len(self.batches))
+        self.batches.append(len(syndromes))
+        return np.zeros((len(syndromes), 1), np.uint8)
+
+    def clock(self) -> float:
+        return self.now
+
+
+SYNDROMES = np.zeros((7, 3), np.uint8)
+
+
+def test_the_first_calls_are_left_out():
+    decoder = Clockwork(lambda call: 100.0 if call < WARM_UP_CALLS else 0.001)
+    latency = measure_latency(decoder, SYNDROMES, 0.5, decoder.clock)
+    assert latency.seconds.max() == pytest.approx(0.001)
+    assert latency.seconds.sum() == pytest.approx(0.5, abs=0.002)
+    assert set(decoder.batches) == {1}
+
+
+def test_slow_decoders_are_measured_all_the_same():
+    decoder = Clockwork(lambda call: 10.0)
+    assert len(measure_latency(decoder, SYNDROMES, 0.5, decoder.clock).seconds) == MIN_CALLS
+    decoder = Clockwork(lambda call: 10.0)
+    throughput = measure_throughput(decoder, SYNDROMES, 5, 0.5, decoder.clock)
+    assert throughput.shots == 5 * MIN_BATCHES
+
+
+def test_throughput_counts_whole_batches_after_the_first():
+    decoder = Clockwork(lambda call: 100.0 if call == 0 else 0.1)
+    throughput = measure_throughput(decoder, SYNDROMES, 20, 1.0, decoder.clock)
+    assert set(decoder.batches) == {20}
+    assert throughput.record["shots_per_second"] == pytest.approx(200)
+
+
+def test_quantiles_are_times_that_occurred():
+    seconds = np.array([1.0] * 98 + [5.0, 9.0])
+    record = Latency(seconds).record
+    assert record["p50_ms"] == 1000
+    assert record["p99_ms"] in (5000, 9000)
+    assert record["max_ms"] == 9000
+    assert record["mean_ms"] == pytest.approx(1120)
+
+
+def test_no_shots_are_refused():
+    with pytest.raises(ValueError, match="at least one shot"):
+        measure_latency(Clockwork(lambda call: 1.0), SYNDROMES[:0], 1.0)

@@ -1,0 +1,124 @@
+"""Figures hold the numbers they were given, and name code, rounds, decoder and shots."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from unmasq.evaluation.counts import Counts, Point
+from unmasq.evaluation.latency import Latency, Throughput, Timing
+from unmasq.evaluation.postselection import DiscardCurve, DiscardPoint
+from unmasq.report.figures import (
+    discard_figure,
+    error_rate_figure,
+    latency_figure,
+    save_figure,
+    steps_figure,
+)
+
+POINT = Point("bposd-x", "bb72", 0.003, 12, 6, "X", "circuit", "5eed", "f00d", code="bb72")
+
+
+def counts(errors: int, shots: int = 1000, **changes) -> Counts:
+    wrong = np.zeros((shots, 12), bool)
+    wrong[:errors, 0] = True
+    point = dataclasses.replace(POINT, **changes)
+    return Counts.of(point, 0, wrong, np.zeros(shots, bool), 1.0)
+
+
+def labels(figure) -> list[str]:
+    legend = figure.axes[0].get_legend() or figure.legends[0]
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_labels_name_code_rounds_decoder_and_shots():
+    figure = error_rate_figure([counts(10, p=0.002), counts(20, 5000, p=0.003)])
+    assert figure.axes[0].get_title() == "bb72, 6 rounds, basis X, circuit noise"
+    assert labels(figure) == ["bposd-x (1,000 to 5,000 shots)"]
+    assert "per shot" in figure.axes[0].get_ylabel()
+
+
+def test_points_are_the_rates_in_order_of_p():
+    figure = error_rate_figure([counts(20, p=0.006), counts(10, p=0.003)])
+    (line, *_) = figure.axes[0].get_lines()
+    np.testing.assert_allclose(line.get_xdata(orig=False), [0.003, 0.006])
+    np.testing.assert_allclose(line.get_ydata(orig=False), [0.01, 0.02])
+
+
+def test_no_failures_are_an_arrow_from_the_upper_bound():
+    figure = error_rate_figure([counts(0, p=0.001), counts(10, p=0.003)])
+    containers = figure.axes[0].containers
+    assert len(containers) == 2
+    measured, bound = containers
+    np.testing.assert_allclose(measured[0].get_xdata(orig=False), [0.003])
+    np.testing.assert_allclose(bound[0].get_xdata(orig=False), [0.001])
+    np.testing.assert_allclose(bound[0].get_ydata(orig=False), [counts(0).rate.high])
+    assert bound[0].get_linestyle() == "None"
+    assert bound[1], "an arrow head"
+
+
+@pytest.mark.parametrize(
+    ("per", "expected"), [("round", 1 - 0.9 ** (1 / 6)), ("logical", 0.1 / 12), ("shot", 0.1)]
+)
+def test_rates_may_be_per_round_or_logical(per, expected):
+    figure = error_rate_figure([counts(100)], per=per)
+    (line, *_) = figure.axes[0].get_lines()
+    np.testing.assert_allclose(line.get_ydata(orig=False), [expected])
+
+
+def test_an_unknown_rate_is_refused():
+    with pytest.raises(ValueError, match="per must be one of shot, round, logical: got 'hour'"):
+        error_rate_figure([counts(1)], per="hour")
+
+
+def test_series_differ_in_grey():
+    names = [f"decoder{i}" for i in range(6)]
+    figure = error_rate_figure([counts(10, decoder=name) for name in names])
+    lines = [container[0] for container in figure.axes[0].containers]
+    assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 6
+    assert len({line.get_marker() for line in lines}) == 6
+    grey = sorted(np.dot(to_rgb(line.get_color()), [0.299, 0.587, 0.114]) for line in lines)
+    assert min(b - a for a, b in itertools.pairwise(grey)) > 0.02
+
+
+def test_steps_are_on_the_axis_of_the_sweep():
+    sweep = [counts(30 - T, num_steps=T, decoder=f"unmasq-01,T={T}") for T in (1, 6, 12)]
+    figure = steps_figure([*sweep, counts(50)])  # a baseline has no steps
+    (container,) = figure.axes[0].containers
+    np.testing.assert_allclose(container[0].get_xdata(orig=False), [1, 6, 12])
+    assert labels(figure) == ["unmasq-01, p = 0.003 (1,000 shots)"]
+
+
+def test_latency_curves_end_at_the_slowest_shot():
+    latency = Latency(np.array([1e-3, 2e-3, 9e-3]))
+    timing = Timing("bposd-x", "a CPU, 1 core", None, latency, (Throughput(1, 1, 1.0),))
+    figure = latency_figure([timing], "bb72")
+    (line,) = figure.axes[0].get_lines()
+    np.testing.assert_allclose(line.get_xdata(orig=False), [1, 2, 9])
+    np.testing.assert_allclose(line.get_ydata(orig=False), [1, 2 / 3, 1 / 3])
+    assert labels(figure) == ["bposd-x (3 shots; a CPU, 1 core)"]
+
+
+def test_discard_curves_show_the_rate_of_the_shots_kept():
+    points = (DiscardPoint(0.1, 1000, 0, 100), DiscardPoint(0.9, 1000, 500, 10))
+    figure = discard_figure([DiscardCurve("unmasq-01", "bb72", 6, 0.003, points)])
+    (container,) = figure.axes[0].containers
+    np.testing.assert_allclose(container[0].get_xdata(orig=False), [0, 0.5])
+    np.testing.assert_allclose(container[0].get_ydata(orig=False), [0.1, 0.02])
+
+
+def test_files_are_written_by_their_ending(tmp_path):
+    figure = error_rate_figure([counts(10)])
+    save_figure(figure, tmp_path / "a.png")
+    save_figure(figure, tmp_path / "a.svg")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+    with pytest.raises(ValueError, match=r"figure must end in one of .*got .*a\.doc"):
+        save_figure(figure, tmp_path / "a.doc")
+
+
+def test_nothing_to_draw_is_refused():
+    with pytest.raises(ValueError, match="at least one point with shots"):
+        error_rate_figure([Counts(POINT)])

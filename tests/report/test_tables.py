@@ -1,0 +1,78 @@
+"""Tables never show a rate without its counts and interval."""
+
+import dataclasses
+import io
+import json
+
+import numpy as np
+from rich.console import Console
+
+from unmasq.evaluation.counts import Counts, Point
+from unmasq.evaluation.failures import Comparison
+from unmasq.evaluation.statistics import PairedCounts
+from unmasq.report.provenance import provenance
+from unmasq.report.tables import (
+    comparison_record,
+    comparisons_table,
+    counts_record,
+    rates_table,
+)
+
+POINT = Point("bposd-x", "bb72", 0.003, 12, 6, "X", "circuit", "5eed", "f00d", code="bb72")
+
+
+def printed(table) -> str:
+    text = io.StringIO()
+    Console(file=text, width=200).print(table)
+    return text.getvalue()
+
+
+def counts(errors: int, discards: int = 0, shots: int = 1000) -> Counts:
+    wrong = np.zeros((shots, 12), bool)
+    wrong[:errors, 3] = True
+    discarded = np.zeros(shots, bool)
+    discarded[shots - discards :] = True
+    return Counts.of(POINT, 0, wrong, discarded, 2.0)
+
+
+def test_a_row_has_counts_interval_and_time():
+    text = printed(rates_table([counts(17)]))
+    for part in ("bb72, 6 rounds, basis X, circuit noise", "structure 5eed", "17 / 1000",
+                 "1.70e-02 [9.93e-03, 2.71e-02]", "2.85e-03 [", "1.42e-03 ["):  # fmt: skip
+        assert part in text, text
+    assert text.rstrip().endswith(" 2")  # ms a shot
+    assert "discarded" not in text
+
+
+def test_no_errors_are_a_bound_and_discards_a_share():
+    text = printed(rates_table([counts(0, discards=250)]))
+    assert "0 / 750" in text
+    assert "<3.99e-03" in text
+    assert "25.00%" in text
+
+
+def test_a_point_without_shots_has_no_rate():
+    assert "0 / 0" in printed(rates_table([Counts(POINT)]))
+    assert "rate" not in counts_record(Counts(POINT))
+
+
+def test_records_are_json_with_null_for_no_estimate():
+    record = json.loads(json.dumps(counts_record(counts(0))))
+    assert record["rate"]["value"] is None
+    assert record["rate"]["upper_bound"] is True
+    assert record["errors"] == 0
+    assert record["logical_errors"] == [0] * 12
+    assert json.loads(json.dumps(counts_record(counts(5))))["logical_errors"][3] == 5
+
+
+def test_comparisons_show_both_sides():
+    other = dataclasses.replace(POINT, decoder="relay-xz")
+    comparison = Comparison(POINT, other, PairedCounts(1000, 20, 1, 5))
+    text = printed(comparisons_table([comparison]))
+    for part in ("bposd-x", "relay-xz", "1000", "20", "0.22"):
+        assert part in text
+    assert comparison_record(comparison)["second_only"] == 5
+
+
+def test_provenance_names_version_and_commit():
+    assert provenance().startswith("unmasq ")

@@ -1,0 +1,30 @@
+"""A weight file of a small untrained network: enough to test everything around networks."""
+
+from pathlib import Path
+
+import jax.random as jr
+
+from unmasq.checkpoint import save_weights
+from unmasq.models import Geometry, NetworkConfig, build_network
+from unmasq.problem import DecodingProblem
+
+CONFIG = NetworkConfig(
+    width=16, feedforward=16, heads=2, encoder_layers=0, decoder_layers=1, ties="tied"
+)
+
+
+def write_tiny_network(
+    path: Path, problem: DecodingProblem, *, seed: int = 0, objective: str = "masked"
+) -> None:
+    """Random weights for the problem; another seed makes another model."""
+    geometry = Geometry.of(problem)
+    facts = ("name", "noise", "basis", "code", "num_rounds")
+    header = {
+        "name": path.stem,
+        "structure_id": problem.structure_id,
+        "objective": objective,
+        "num_steps": problem.num_logicals,
+        "problem": {fact: getattr(problem, fact) for fact in facts},
+    }
+    network = build_network(CONFIG, geometry, key=jr.key(seed))
+    save_weights(path, network, CONFIG, geometry, header)
