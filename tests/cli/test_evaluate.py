@@ -179,7 +179,8 @@ def kill_and_resume(folder: Path, kills: int, max_shots: int, seed: int) -> None
     save = folder / "stats.csv"
     command = [
         str(UNMASQ), "evaluate", "--problem", str(folder / "problem"), "--decoders", "bposd-x",
-        "bplsd-x", "--workers", "2", "--p", "0.006", "--max-errors", "bplsd-x=100", "--max-shots",
+        "bplsd-x", "--workers", "2", "--max-errors", "bplsd-x=60", "--save-seconds", "0.2",
+        "--max-shots",
     ]  # fmt: skip
     for _ in range(kills):
         child = subprocess.Popen(
@@ -192,7 +193,7 @@ def kill_and_resume(folder: Path, kills: int, max_shots: int, seed: int) -> None
             before, limit = shots_in(save), time.monotonic() + 60
             while shots_in(save) == before and child.poll() is None and time.monotonic() < limit:
                 time.sleep(0.02)
-        time.sleep(rng.random() * 3)
+        time.sleep(rng.random() * 1.5)
         child.kill()
         child.wait()
         assert not members_left(child.pid), "workers outlived the run"
@@ -236,11 +237,11 @@ def members_left(group: int) -> bool:
 
 
 def test_killed_three_times_it_counts_what_one_run_counts(tmp_path):
-    save_problem(problem_from_code(get_code("bb18"), "circuit", 0.006), tmp_path / "problem")
-    kill_and_resume(tmp_path, kills=3, max_shots=3000, seed=0)
+    save_problem(problem_from_code(get_code("bb18"), "circuit", 0.004), tmp_path / "problem")
+    kill_and_resume(tmp_path, kills=3, max_shots=2000, seed=0)
 
 
 @pytest.mark.slow
 def test_killed_twenty_times_it_counts_what_one_run_counts(tmp_path):
-    save_problem(problem_from_code(get_code("bb18"), "circuit", 0.006), tmp_path / "problem")
+    save_problem(problem_from_code(get_code("bb18"), "circuit", 0.004), tmp_path / "problem")
     kill_and_resume(tmp_path, kills=20, max_shots=20_000, seed=1)

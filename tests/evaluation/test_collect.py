@@ -1,6 +1,7 @@
 """Every shot is counted once and in order, whatever the grouping, the workers and the crashes."""
 
 import dataclasses
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -177,7 +178,7 @@ def test_a_worker_that_dies_costs_no_shot(problem, truth, tmp_path):
 
 
 def test_a_piece_that_always_kills_ends_the_run(problem, tmp_path, monkeypatch):
-    monkeypatch.setattr("unmasq.evaluation.collect.MAX_RETRIES", 1)
+    monkeypatch.setattr(importlib.import_module("unmasq.evaluation.collect"), "MAX_RETRIES", 1)
     deadly = stub(die_at=1, deaths=str(tmp_path), max_deaths=10**6)
     with pytest.raises(
         ValueError, match=r"workers must survive stub on shots \d+\.\.\d+: got 2 deaths"

@@ -47,6 +47,7 @@ def evaluate(
     save: Annotated[
         Path | None, typer.Option(help="CSV that sinter reads; an existing one is resumed.")
     ] = None,
+    save_seconds: Annotated[float, typer.Option(help="Time between rows of the CSV.")] = 2.0,
     compare: Annotated[
         list[Path] | None, typer.Option(help="CSVs of other runs on the same shots, to compare.")
     ] = None,
@@ -103,6 +104,7 @@ def evaluate(
             seed=seed,
             workers=_cluster_workers(cluster) if cluster is not None else workers,
             batch_shots=batch,
+            write_seconds=save_seconds,
             watch=display.show,
         )
         others = _counts_of_others(compare or [], counts)
