@@ -90,9 +90,9 @@ def test_another_p_without_channels_is_refused():
 
 @pytest.mark.parametrize("p", [0.0, 0.51, -1.0])
 def test_p_outside_the_range_is_refused(p):
-    problem = problem_from_code(get_code("bb18"), "code-capacity", 0.01)
-    with pytest.raises(ValueError, match=r"p must lie in \(0, 0.5\]: got"):
-        problem.at(p)
+    for problem in (problem_from_code(get_code("bb18"), "code-capacity", 0.01), tiny()):
+        with pytest.raises(ValueError, match=r"p must lie in \(0, 0.5\]: got"):
+            problem.at(p)
 
 
 def test_another_p_changes_the_priors_and_nothing_else():

@@ -165,6 +165,22 @@ def test_detectors_are_frame_major_with_x_checks_first(basis):
         assert place == [*divmod(site, 6), kind, frame]
 
 
+def test_a_detector_compares_its_check_in_consecutive_rounds():
+    """A round measures the Z checks, then the X checks."""
+    circuit, sites = memory_circuit(get_code("bb18"), NOISE, rounds=3, basis="X"), 9
+    measured, compared = 0, []
+    for instruction in circuit.flattened():
+        if instruction.name in ("M", "MX"):
+            measured += len(instruction.targets_copy())
+        elif instruction.name == "DETECTOR":
+            compared.append(sorted(measured + t.value for t in instruction.targets_copy()))
+    for detector, records in enumerate(compared):
+        frame, check = divmod(detector, 2 * sites)
+        place = (check + sites) % (2 * sites)
+        assert records == [2 * sites * frame + place, 2 * sites * (frame + 1) + place]
+    assert len(compared) == 4 * 2 * sites
+
+
 @pytest.mark.parametrize("basis", ["X", "Z"])
 def test_detectors_and_observables_are_deterministic(basis):
     circuit = memory_circuit(get_code("bb18"), NOISE, rounds=2, basis=basis).without_noise()

@@ -44,6 +44,19 @@ def test_the_search_finds_every_operator_up_to_the_weight(name):
     assert set(as_words(gf2.from_supports(list(found), code.n))) == set(light)
 
 
+def test_one_information_set_gives_all_words_with_at_most_two_ones_in_it():
+    code = get_code("bb18")
+    found = light_logicals(code.checks_z, code.logicals_z, weight=6, num_sets=1, seed=3)
+    order = np.random.default_rng(3).permutation(code.n)
+    basis = np.empty((11, code.n), np.uint8)
+    basis[:, order] = gf2.row_reduce(gf2.kernel(code.checks_z)[:, order])[0]
+    words = [*basis, *(one ^ other for one, other in itertools.combinations(basis, 2))]
+    light = [word for word in words if word.sum() <= 6]
+    logical = [word for word in light if (code.logicals_z.astype(int) @ word % 2).any()]
+    assert any((word == row).all() for word in logical for row in basis)
+    assert found == {tuple(np.flatnonzero(word).tolist()) for word in logical}
+
+
 def test_stabilisers_are_not_logicals():
     code = get_code("bb18")
     checks = {tuple(np.flatnonzero(row).tolist()) for row in code.checks_x}

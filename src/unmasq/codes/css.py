@@ -85,7 +85,6 @@ def css_code(checks_x: ArrayLike, checks_z: ArrayLike, name: str = "css") -> CSS
             f"checks_x and checks_z must have equally many columns: got {x.shape[1]} "
             f"and {z.shape[1]}."
         )
-    _require_commuting("checks_x and checks_z", x, z)
     return CSSCode(name, x, z, independent_logicals(x, z), independent_logicals(z, x))
 
 
