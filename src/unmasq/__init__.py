@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     )
     from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
     from unmasq.codes import CSSCode, bicycle_code, code_names, css_code, get_code
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
+    from unmasq.decoding.sinter_adapter import sinter_decoders
     from unmasq.problem import DecodingProblem
     from unmasq.problem_file import load_problem, save_problem
 
@@ -23,12 +25,14 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CSSCode",
     "DecodingProblem",
+    "DiffusionDecoder",
     "NoiseModel",
     "bicycle_code",
     "capacity_circuit",
     "code_names",
     "css_code",
     "get_code",
+    "load",
     "load_problem",
     "memory_circuit",
     "problem_from_circuit",
@@ -36,17 +40,20 @@ __all__ = [
     "problem_from_dem",
     "problem_from_matrices",
     "save_problem",
+    "sinter_decoders",
 ]
 
 _HOME = {
     "CSSCode": "unmasq.codes",
     "DecodingProblem": "unmasq.problem",
+    "DiffusionDecoder": "unmasq.decoding.diffusion_decoder",
     "NoiseModel": "unmasq.circuits",
     "bicycle_code": "unmasq.codes",
     "capacity_circuit": "unmasq.circuits",
     "code_names": "unmasq.codes",
     "css_code": "unmasq.codes",
     "get_code": "unmasq.codes",
+    "load": "unmasq.decoding.diffusion_decoder",
     "load_problem": "unmasq.problem_file",
     "memory_circuit": "unmasq.circuits",
     "problem_from_circuit": "unmasq.building",
@@ -54,6 +61,7 @@ _HOME = {
     "problem_from_dem": "unmasq.building",
     "problem_from_matrices": "unmasq.building",
     "save_problem": "unmasq.problem_file",
+    "sinter_decoders": "unmasq.decoding.sinter_adapter",
 }
 
 

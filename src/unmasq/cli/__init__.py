@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from unmasq.cli import bench, codes, demo, evaluate, predict, problem, train
+from unmasq.cli import bench, codes, demo, evaluate, models, predict, problem, train
 from unmasq.cli.many_values import ManyValues
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(demo.demo)
 app.command()(codes.codes)
+app.command()(models.models)
 app.command()(problem.problem)
 app.command()(train.train)
 app.command(cls=ManyValues)(evaluate.evaluate)

@@ -240,16 +240,17 @@ class DiffusionDecoder:
         return soft.logicals, soft.discarded(self.discard_below)
 
     def start(
-        self, syndromes: np.ndarray, bit_packed_shots: bool = False
+        self, syndromes: np.ndarray, bit_packed_shots: bool = False, padded_to: int | None = None
     ) -> Callable[[], SoftOutput]:
         """Sends at most `max_batch` shots to the device; the returned call waits for them.
 
-        The device decodes meanwhile, so a caller may prepare the next batch.
+        The device decodes meanwhile, so a caller may prepare the next batch. All batches of a
+        caller may be padded to one size.
         """
         bits = read_shots(syndromes, self.num_detectors, bit_packed_shots)
         if not 1 <= len(bits) <= self.max_batch:
             raise ValueError(f"shots must number 1..{self.max_batch}: got {len(bits)}.")
-        return self._start(bits)
+        return self._start(bits, padded_to)
 
     def chain_log_probabilities(
         self, syndromes: np.ndarray, order: tuple[int, ...] | None = None
@@ -299,9 +300,11 @@ class DiffusionDecoder:
             )
         )
 
-    def _start(self, bits: NDArray[np.uint8]) -> Callable[[], SoftOutput]:
+    def _start(
+        self, bits: NDArray[np.uint8], padded_to: int | None = None
+    ) -> Callable[[], SoftOutput]:
         function = _compiled(self._structure, self.rule, self.num_logicals, self.dtype)
-        unmasked = function(self._leaves, pad(bits))
+        unmasked = function(self._leaves, pad(bits, padded_to))
         return functools.partial(self._fetch, unmasked, len(bits))
 
     def _fetch(self, unmasked: Unmasked, shots: int) -> SoftOutput:

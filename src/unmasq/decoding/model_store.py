@@ -181,8 +181,8 @@ def _require_weights(path: Path) -> ModelFile:
 def _first_of_one_kind(models: Sequence[ModelFile], what: str) -> ModelFile:
     """The first, where all are copies of one; two different ones are never chosen between."""
     if len(models) > 1 and len({model.model_hash for model in models}) > 1:
-        paths = ", ".join(str(model.path) for model in models)
-        raise ValueError(f"{what} must be unique: got {paths}. Name one by its path.")
+        listed = ", ".join(f"{model.decoder_name} ({model.path})" for model in models)
+        raise ValueError(f"{what} must be unique: got {listed}. Name the one you mean.")
     return models[0]
 
 

@@ -1,0 +1,87 @@
+"""`unmasq models`: the weights that decoders can be loaded from, and their cards."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from unmasq.decoding.model_store import ModelFile
+
+
+def models(
+    name: Annotated[
+        str | None, typer.Argument(help="Show the card of this model; a path will do, too.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
+) -> None:
+    """List the trained models: your own, found through UNMASQ_MODELS, and the shipped ones."""
+    from unmasq.decoding.model_store import find_model, known_models
+
+    if name is not None:
+        _print_card(find_model(name), json_output)
+        return
+    records = [_record(model) for model in known_models()]
+    if json_output:
+        print(json.dumps(records))
+        return
+    if not records:
+        print("No model is installed. Train one with `unmasq train` and name its folder in")
+        print("UNMASQ_MODELS.")
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("name", "in result files", "problem", "trained as", "parameters", "from"):
+        table.add_column(heading, overflow="fold")
+    for r in records:
+        table.add_row(
+            escape(r["name"]),
+            r["decoder"],
+            escape(_describe(r["problem"])),
+            f"{r['objective']} T={r['num_steps']}",
+            f"{r['parameters']:,}",
+            "shipped" if r["shipped"] else "own",
+        )
+    Console().print(table)
+    print("`unmasq models NAME` shows a model's card; --json has paths and full hashes.")
+
+
+def _print_card(model: "ModelFile", json_output: bool) -> None:
+    text = model.path.with_suffix(".md")
+    if text.exists() and not json_output:
+        print(text.read_text(encoding="utf-8").rstrip())
+        return
+    print(json.dumps({**_record(model), **model.card}, indent=None if json_output else 1))
+
+
+def _record(model: "ModelFile") -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "decoder": model.decoder_name,
+        "model_hash": model.model_hash,
+        "structure_id": model.structure_id,
+        "problem": model.header.get("problem", {}),
+        "num_detectors": model.num_detectors,
+        "num_logicals": model.num_logicals,
+        "objective": model.header.get("objective"),
+        "num_steps": model.header.get("num_steps"),
+        "parameters": model.num_parameters,
+        "shipped": model.shipped,
+        "path": str(model.path),
+    }
+
+
+def _describe(problem: dict[str, Any]) -> str:
+    """'bb72, circuit, 6 rounds, basis X'."""
+    parts = [str(problem.get("code") or problem.get("name") or "unknown")]
+    if problem.get("noise"):
+        parts.append(problem["noise"])
+    if problem.get("num_rounds"):
+        parts.append(f"{problem['num_rounds']} rounds")
+    if problem.get("basis"):
+        parts.append(f"basis {problem['basis']}")
+    return ", ".join(parts)

@@ -1,0 +1,251 @@
+"""Trained networks as sinter decoders: `--custom_decoders_module_function unmasq:sinter_decoders`.
+
+A network knows one problem. The names say how its weights are chosen:
+
+    unmasq             the known model that was trained for the task's error model
+    unmasq-<hash8>     this very model; other error models are refused
+    ...-discard        with sinter's discard flag on shots of low confidence
+    ...-sampler        a `sinter.Sampler` that keeps an accelerator busy
+
+sinter resumes by name: counts collected as `unmasq` go on with whatever weights are found next
+time. Take the name with the hash for files that are kept.
+
+sinter pickles decoders and starts new processes for them, so they hold paths and hashes alone, and
+jax is imported where the decoding happens.
+"""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import sinter
+from numpy.typing import NDArray
+
+from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_structure
+from unmasq.faults import fault_columns
+from unmasq.problem import DecodingProblem, Layout
+from unmasq.stim_faults import faults_of_dem
+
+if TYPE_CHECKING:
+    import stim
+
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+
+DISCARD_BELOW = 0.9  # confidence of the shots that '-discard' keeps, at least
+
+
+def sinter_decoders(
+    *,
+    steps: Sequence[int] = (),
+    thresholds: Sequence[float] = (),
+    discard_below: float = DISCARD_BELOW,
+) -> dict[str, sinter.Decoder | sinter.Sampler]:
+    """All known models for sinter, by name.
+
+    Models are asked as they were trained; every T in `steps` and every tau in `thresholds` adds
+    entries such as 'unmasq-<hash8>,T=1'. A `discard_below` other than 0.9 is part of the names:
+    'unmasq-<hash8>-discard0.99'.
+
+    >>> [name for name in sinter_decoders() if not name.startswith("unmasq-")]
+    ['unmasq']
+    """
+    from unmasq.decoding.sinter_sampler import SinterSampler
+
+    models = [OneModel(str(model.path), model.model_hash) for model in known_models()]
+    finders: dict[str, Find] = {"unmasq": ByStructure(tuple(models))}
+    for model in models:
+        finders.setdefault(f"unmasq-{model.model_hash[:8]}", model)
+    ways = {"": Asking()}
+    ways |= {f",T={count}": Asking(steps=count) for count in steps}
+    ways |= {f",tau={tau:g}": Asking(threshold=tau) for tau in thresholds}
+    suffix = "-discard" if discard_below == DISCARD_BELOW else f"-discard{discard_below:g}"
+    found: dict[str, sinter.Decoder | sinter.Sampler] = {}
+    for name, find in finders.items():
+        for way, asking in ways.items():
+            discarding = dataclasses.replace(asking, discard_below=discard_below)
+            found[name + way] = SinterDecoder(find, asking)
+            found[name + way + suffix] = SinterDecoder(find, discarding)
+            found[name + way + "-sampler"] = SinterSampler(find, asking)
+            found[name + way + suffix + "-sampler"] = SinterSampler(find, discarding)
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Structure:
+    """What of an error model decides whether a network fits: all but its probabilities."""
+
+    structure_id: str
+    num_detectors: int
+    num_logicals: int
+    num_faults: int
+
+
+Find = Callable[[Structure], "DiffusionDecoder"]
+
+
+def structure_of(dem: "stim.DetectorErrorModel") -> Structure:
+    """The structure of an error model; decomposed faults count as wholes."""
+    # A network reads no priors: those above 0.5 are none of its business.
+    faults = dict.fromkeys(faults_of_dem(dem), 0.5)
+    columns = fault_columns(faults, dem.num_detectors, dem.num_observables)
+    sites = np.arange(dem.num_detectors, dtype=np.int32)
+    layout = Layout(np.zeros_like(sites), sites, np.zeros_like(sites), 1)
+    problem = DecodingProblem(*columns[:3], layout, p=0.5, name="dem")
+    return Structure(
+        problem.structure_id, problem.num_detectors, problem.num_logicals, problem.num_faults
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Asking:
+    """How a network is asked; None leaves it as it was trained."""
+
+    steps: int | None = None
+    threshold: float | None = None
+    discard_below: float | None = None
+
+    def __call__(self, decoder: "DiffusionDecoder") -> "DiffusionDecoder":
+        if self.steps is not None:
+            decoder = decoder.with_steps(self.steps)
+        if self.threshold is not None:
+            decoder = decoder.with_threshold(self.threshold)
+        return decoder.with_discard(self.discard_below)
+
+
+@dataclasses.dataclass(frozen=True)
+class OneModel:
+    """Always the same weights; another problem is refused."""
+
+    path: str
+    model_hash: str
+
+    def __call__(self, structure: Structure) -> "DiffusionDecoder":
+        model = find_model(self.path)
+        if model.structure_id != structure.structure_id:
+            raise _mismatch(structure, [model])
+        decoder = _load(self.path, self.model_hash)
+        if decoder.model_hash != self.model_hash:
+            raise ValueError(
+                f"{self.path} must hold the weights {self.model_hash[:8]} that the run started "
+                f"with: got {decoder.model_hash[:8]}. Counts of two models must not mix."
+            )
+        return decoder
+
+
+@dataclasses.dataclass(frozen=True)
+class ByStructure:
+    """The weights that were trained for the problem at hand."""
+
+    models: tuple[OneModel, ...]
+
+    def __call__(self, structure: Structure) -> "DiffusionDecoder":
+        files = [find_model(model.path) for model in self.models]
+        found = model_for_structure(structure.structure_id, files)
+        if found is None:
+            raise _mismatch(structure, files)
+        return self.models[files.index(found)](structure)
+
+
+class SinterDecoder(sinter.Decoder):
+    """A network decoder that pickles: it holds a way to find weights, not the weights."""
+
+    def __init__(self, find: Find, asking: Asking = Asking()):  # noqa: B008 - a value
+        self._find = find
+        self._asking = asking
+
+    def compile_decoder_for_dem(self, *, dem: "stim.DetectorErrorModel") -> sinter.CompiledDecoder:
+        """Loads the weights for the error model, or says why none fit."""
+        return CompiledNetwork(decoder_for(dem, self._find, self._asking))
+
+
+class CompiledNetwork(sinter.CompiledDecoder):
+    """Packed detection events in, packed observables out; one more column flags discards."""
+
+    def __init__(self, decoder: "DiffusionDecoder | None"):
+        self._decoder = decoder
+
+    def decode_shots_bit_packed(
+        self, *, bit_packed_detection_event_data: np.ndarray
+    ) -> NDArray[np.uint8]:
+        """(shots, ceil(detectors / 8)) to (shots, ceil(observables / 8)) bytes."""
+        from unmasq.decoding.shot_batches import pack
+
+        shots = bit_packed_detection_event_data
+        if self._decoder is None:
+            return np.zeros((len(shots), 0), np.uint8)
+        logicals, discarded = self._decoder.decode_or_discard(shots, bit_packed_shots=True)
+        if self._decoder.discard_below is None:
+            return pack(logicals)
+        return np.column_stack([pack(logicals), discarded.astype(np.uint8)])
+
+
+def decoder_for(
+    dem: "stim.DetectorErrorModel", find: Find, asking: Asking
+) -> "DiffusionDecoder | None":
+    """The decoder for an error model; None where it has no observables to predict."""
+    if dem.num_observables == 0:
+        return None
+    return asking(find(structure_of(dem)))
+
+
+@functools.lru_cache(maxsize=4)
+def _load(path: str, model_hash: str) -> "DiffusionDecoder":
+    """Once a process: sinter asks again for every task. A changed file has another hash."""
+    # Several workers may share one accelerator: none may take three quarters of its memory.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    from unmasq.decoding.diffusion_decoder import load
+
+    return load(path)
+
+
+def _mismatch(structure: Structure, models: Sequence[ModelFile]) -> ValueError:
+    """Says what differs from the model that comes nearest, and how to train one."""
+    from unmasq.checkpoint import ProblemMismatchError
+
+    train = (
+        "Train one: `unmasq problem --circuit FILE.stim --out DIR`, then `unmasq train RECIPE "
+        "--problem DIR/problem.safetensors`; sinter finds it where UNMASQ_MODELS names its folder."
+    )
+    got = (
+        f"got structure {structure.structure_id} ({structure.num_detectors} detectors, "
+        f"{structure.num_logicals} observables, {structure.num_faults} faults)"
+    )
+    if not models:
+        return ProblemMismatchError(
+            f"error model must be one that a known model was trained for: {got}, and no model is "
+            f"installed. {train}"
+        )
+    nearest = min(models, key=lambda model: _distance(structure, model))
+    return ProblemMismatchError(
+        f"error model must be one that a known model was trained for: {got}. "
+        f"{_difference(structure, nearest)} {train}"
+    )
+
+
+def _distance(structure: Structure, model: ModelFile) -> tuple[int, int]:
+    return (
+        abs(model.num_logicals - structure.num_logicals),
+        abs(model.num_detectors - structure.num_detectors),
+    )
+
+
+def _difference(structure: Structure, model: ModelFile) -> str:
+    facts = model.header.get("problem", {})
+    trained_for = ", ".join(
+        f"{key} {facts[key]}"
+        for key in ("code", "noise", "basis", "num_rounds")
+        if facts.get(key) is not None
+    )
+    who = f"Model '{model.name}'" + (f" ({trained_for})" if trained_for else "")
+    if _distance(structure, model) != (0, 0):
+        return (
+            f"{who} comes nearest, with {model.num_detectors} detectors and "
+            f"{model.num_logicals} observables."
+        )
+    return (
+        f"{who} has as many detectors and observables, but was trained on structure "
+        f"{model.structure_id}: other faults, or another order of detectors or observables."
+    )
