@@ -67,10 +67,13 @@ class ShotSampler(eqx.Module):
         if self.fixed_priors is not None:
             return jnp.broadcast_to(self.fixed_priors, (p.shape[0], self.fixed_priors.shape[0]))
         rates = jnp.minimum(p[:, None] * self.slopes[None, :], _GREATEST_RATE)
-        logs = jnp.einsum(
-            "bc,cn->bn", jnp.log1p(-rates), self.exponents, precision=jax.lax.Precision.HIGHEST
+        logs = jnp.log1p(-rates)
+        # A sum, not a matrix product: XLA fuses it into the comparison with the random numbers,
+        # and no array of B * N priors is ever written.
+        products = (
+            logs[:, c, None] * exponent[None, :] for c, exponent in enumerate(self.exponents)
         )
-        return -0.5 * jnp.expm1(logs)
+        return -0.5 * jnp.expm1(functools.reduce(jnp.add, products))
 
     def errors(self, p: Float[Array, " B"], *, key: PRNGKeyArray) -> Float[Array, "B N"]:
         """e for each shot, as 0.0 and 1.0 in the parity product's dtype."""

@@ -7,10 +7,10 @@ from unmasq.cli import demo
 
 
 def test_the_demo_decodes_prints_a_table_and_draws_a_plot(capsys, tmp_path, monkeypatch):
-    """On the smallest code and for a second: the same path in less time."""
+    """On the smallest code and for a few seconds; the first point has shots in any case."""
     monkeypatch.setattr(demo, "CODE", "bb18")
     monkeypatch.setattr(demo, "ROUNDS", 2)
-    code, out, err = run(capsys, "demo", "--seconds", 8, "--out", tmp_path)
+    code, out, err = run(capsys, "demo", "--seconds", 3, "--out", tmp_path)
     assert code == 0
     assert "structure" in err
     assert "[[18,4,4]], circuit noise, 2 rounds, basis X, bposd-x" in out
