@@ -4,7 +4,6 @@ import dataclasses
 import os
 import signal
 
-import numpy as np
 import pytest
 
 from stub_decoders import MakeStub, stub
@@ -71,12 +70,3 @@ def test_no_scheduler_at_the_address_is_an_error(problem, monkeypatch):
             Limits(10),
             workers=cluster_workers("tcp://127.0.0.1:1"),
         )
-
-
-def test_shots_are_the_same_in_a_worker(problem):
-    from unmasq.evaluation.jobs import ShotReader
-
-    here = ShotReader(problem, 3).read(1000, 1100)
-    again = ShotReader(problem, 3).read(0, 2048)
-    np.testing.assert_array_equal(here[0], again[0][1000:1100])
-    np.testing.assert_array_equal(here[1], again[1][1000:1100])

@@ -4,6 +4,9 @@ import dataclasses
 import importlib
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +21,7 @@ from unmasq.evaluation.collect import BLOCK_SHOTS, Limits, collect
 from unmasq.evaluation.contenders import Contender, baseline
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import paired_counts, read_flags
-from unmasq.evaluation.jobs import ShotReader
+from unmasq.evaluation.jobs import ShotReader, decode_piece, set_up_worker
 from unmasq.evaluation.stats_file import StatsFile, read_counts
 from unmasq.problem_file import save_problem
 
@@ -170,6 +173,52 @@ def test_minutes_are_shared_by_all_points(problem):
     assert {c.ranges[0][0] for c in counts} == {0}
 
 
+class LastFirst:
+    """Workers that answer the latest piece first."""
+
+    size = 4
+
+    def __init__(self, jobs):
+        set_up_worker(jobs)
+        self._waiting = []
+        self._open = True
+        self._thread = threading.Thread(target=self._answer)
+        self._thread.start()
+
+    def submit(self, strong_id, first, stop):
+        future = Future()
+        self._waiting.append((future, decode_piece(strong_id, first, stop)))
+        return future
+
+    def close(self):
+        self._open = False
+        self._thread.join()
+
+    def _answer(self):
+        while self._open:
+            time.sleep(0.01)
+            if self._waiting:
+                future, result = self._waiting.pop()
+                future.set_result(result)
+
+
+def test_pieces_that_arrive_out_of_order_are_counted_in_order(problem, truth, tmp_path):
+    path = tmp_path / "stats.csv"
+    failed = np.add.reduceat(truth.any(axis=1), np.arange(0, 5000, BLOCK_SHOTS)).cumsum()
+    shots = (int(np.argmax(failed >= 300)) + 1) * BLOCK_SHOTS
+    (counts,) = collect(
+        [stub()],
+        problem,
+        [0.05],
+        Limits(5000, 300),
+        workers=LastFirst,
+        save=path,
+        write_seconds=0.0,
+    )
+    assert plain(counts) == expected(counts, truth[:shots])
+    np.testing.assert_array_equal(read_flags(path, counts).failed, truth[:shots].any(axis=1))
+
+
 def test_a_worker_that_dies_costs_no_shot(problem, truth, tmp_path):
     mortal = stub(die_at=2, deaths=str(tmp_path), max_deaths=2)
     (counts,) = collect([mortal], problem, [0.05], Limits(4000), workers=2)
@@ -244,3 +293,10 @@ print(counts.shots)
     arguments = [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parents[1])]
     result = subprocess.run(arguments, check=False, capture_output=True, text=True)
     assert result.stdout == "100\n", result.stderr
+
+
+def test_a_reader_may_start_at_any_shot(problem):
+    here = ShotReader(problem, 3).read(1000, 1100)
+    again = ShotReader(problem, 3).read(0, 2048)
+    np.testing.assert_array_equal(here[0], again[0][1000:1100])
+    np.testing.assert_array_equal(here[1], again[1][1000:1100])

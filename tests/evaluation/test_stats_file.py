@@ -200,23 +200,30 @@ def test_counted_shots_are_not_appended_again(path):
         file.append(counts, flags)
 
 
-def test_a_full_disk_leaves_whole_lines(path, monkeypatch):
-    before = path.read_bytes()
+@pytest.mark.parametrize("which", ["counts", "flags"])
+def test_a_full_disk_leaves_whole_lines(path, monkeypatch, which):
+    files = {"counts": path, "flags": failures_path(path)}
+    before = {name: file.read_bytes() for name, file in files.items()}
+    real_write = os.write
 
     def write_a_little(file: int, data: bytes) -> int:
-        if len(data) < 100:
+        if not os.path.samestat(os.fstat(file), os.stat(files[which])):
+            return real_write(file, data)
+        if len(data) <= 60:
             raise OSError(errno.ENOSPC, "No space left on device")
         return real_write(file, data[: len(data) - 60])
 
     with StatsFile(path) as file:
-        real_write = os.write
         monkeypatch.setattr(stats_file.os, "write", write_a_little)
         with pytest.raises(OSError, match="No space"):
             append(file, POINT, *results(0, 1100), size=100)
         monkeypatch.undo()
-        assert path.read_bytes() == before
+        assert files[which].read_bytes() == before[which]
+        assert path.read_bytes() == before["counts"]
         append(file, POINT, *results(0, 1100), size=100)
-    assert read_counts(path)[0].shots == 1100
+    (counts,) = [c for c in read_counts(path) if c.point == POINT]
+    assert counts.shots == 1100
+    read_flags(path, counts)
 
 
 def test_flags_come_back(path):
