@@ -39,7 +39,11 @@ class ProblemMismatchError(ValueError):
 
 
 class BrokenCheckpointError(ValueError):
-    """A checkpoint that is cut off, altered or foreign."""
+    """A checkpoint that is cut off or altered."""
+
+
+class NetworkMismatchError(ValueError):
+    """A whole checkpoint, but of another network."""
 
 
 def named_arrays(tree: PyTree) -> Arrays:
@@ -53,7 +57,7 @@ def restore_arrays(tree: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
     leaves, structure = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
     missing = [_name(path) for path, _ in leaves if _name(path) not in arrays]
     if missing:
-        raise BrokenCheckpointError(
+        raise NetworkMismatchError(
             f"checkpoint must hold {missing[0]}: it is missing, with {len(missing) - 1} more. "
             "It belongs to another network."
         )
@@ -61,7 +65,7 @@ def restore_arrays(tree: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
     for path, leaf in leaves:
         array = arrays[_name(path)]
         if array.shape != leaf.shape:
-            raise BrokenCheckpointError(
+            raise NetworkMismatchError(
                 f"{_name(path)} must have shape {leaf.shape}: got {array.shape}. "
                 "The checkpoint belongs to another network."
             )
@@ -80,7 +84,7 @@ def save_checkpoint(
     folder = Path(folder)
     shards = {}
     for number, names in enumerate(_shards(arrays, shard_bytes)):
-        data = save({key: np.ascontiguousarray(arrays[key]) for key in names})
+        data = save({key: _contiguous(arrays[key]) for key in names})
         file = f"{name}-{number}.safetensors"
         write_whole(folder / file, data)
         shards[file] = hashlib.sha256(data).hexdigest()
@@ -160,7 +164,7 @@ def save_weights(
             "num_logicals": geometry.num_logicals,
         }
     )
-    contiguous = {key: np.ascontiguousarray(array) for key, array in tensors.items()}
+    contiguous = {key: _contiguous(array) for key, array in tensors.items()}
     write_whole(path, save(contiguous, metadata={"unmasq": text}))
 
 
@@ -245,6 +249,11 @@ def _shards(arrays: Mapping[str, np.ndarray], limit: int) -> list[list[str]]:
         groups[-1].append(name)
         size += cost
     return groups
+
+
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    """In C order, as safetensors needs; np.ascontiguousarray would turn shape () into (1,)."""
+    return np.array(array, order="C", copy=None)
 
 
 def _name(path: tuple) -> str:

@@ -91,11 +91,13 @@ class RecurrentEncoder(eqx.Module):
             new = self._advance(state, *frame[1:])
             return new, new
 
-        return self._scan(step, syndrome, count)[1]
+        states = self._scan(step, syndrome, count)[1]
+        assert states is not None
+        return states
 
     def _scan(
         self, step: Callable, syndrome: UInt8[Array, "B M"], count: int | None = None
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array | None]:
         grid = self.grid[:count]
         frames, sites = grid.shape
         bits = _frames_of(syndrome, grid)

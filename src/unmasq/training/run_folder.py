@@ -96,18 +96,19 @@ class RunFolder:
     def restore(self, state: TrainState) -> tuple[TrainState, float, list[str]]:
         """The newest whole checkpoint, its seconds, and what had to be passed over.
 
-        Without any the given state comes back: the run starts again from its beginning.
+        A run killed before its first checkpoint begins again: the given state comes back.
         """
         warnings: list[str] = []
         for manifest in self.checkpoints():
             try:
                 arrays, header = load_checkpoint(manifest)
-                restored = restore_arrays(state, arrays)
             except BrokenCheckpointError as error:
                 warnings.append(f"passed over {manifest.name}: {error}")
                 continue
             self._drop_metrics_after(header["step"])
-            return restored, float(header["seconds"]), warnings
+            return restore_arrays(state, arrays), float(header["seconds"]), warnings
+        if warnings:
+            raise BrokenCheckpointError(f"{self.path} has no whole checkpoint left: {warnings[0]}")
         self._drop_metrics_after(0)
         return state, 0.0, warnings
 
