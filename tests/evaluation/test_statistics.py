@@ -82,7 +82,10 @@ def test_no_failures_is_a_one_sided_bound():
 
 
 def test_rate_prints_its_interval():
-    assert str(clopper_pearson(138, 8272)) == "1.67e-02 [1.40e-02, 1.97e-02]"
+    assert str(clopper_pearson(138, 8272)) == "1.67 [1.40, 1.97]e-02"
+    assert str(clopper_pearson(1, 10**6)) == "1.00 [0.03, 5.57]e-06"
+    assert str(clopper_pearson(177, 720)) == "0.246 [0.215, 0.279]"
+    assert str(clopper_pearson(720, 720)) == "1.000 [0.995, 1.000]"
 
 
 @given(st.floats(0, 1), st.integers(1, 50))

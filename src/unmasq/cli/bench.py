@@ -148,9 +148,7 @@ def _print(timings: "Sequence[Timing]", problem: "DecodingProblem", json_output:
         return
     from rich.console import Console
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=180)
+    console = Console(width=max(Console().width, 170))  # cells are never broken
     console.print(timings_table(timings, _describe(problem)), highlight=False)
     console.print(f"\n{provenance()}", highlight=False)
 

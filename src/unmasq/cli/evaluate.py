@@ -280,9 +280,7 @@ def _print(
         return
     from rich.console import Console
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=180)
+    console = Console(width=max(Console().width, 140))  # cells are never broken
     ordered = sorted(counts, key=lambda c: c.point.p)
     console.print(rates_table(ordered), highlight=False)
     if comparisons:

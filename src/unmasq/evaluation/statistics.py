@@ -27,10 +27,14 @@ class Rate:
     is_bound: bool = False
 
     def __str__(self) -> str:
-        """'<2.99e-03' or '1.70e-02 [1.43e-02, 2.00e-02]'."""
+        """'<2.99e-03', '1.67 [1.40, 1.97]e-02', or from 0.1 on '0.305 [0.249, 0.365]'."""
         if self.is_bound:
             return f"<{self.high:.2e}"
-        return f"{self.value:.2e} [{self.low:.2e}, {self.high:.2e}]"
+        if self.value >= 0.1:
+            return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        exponent = math.floor(math.log10(self.value))
+        value, low, high = (x / 10.0**exponent for x in (self.value, self.low, self.high))
+        return f"{value:.2f} [{low:.2f}, {high:.2f}]e{exponent:03d}"
 
     def converted(self, function: Callable[[float], float]) -> "Rate":
         """The rate and its interval under an increasing function."""
