@@ -162,6 +162,12 @@ def test_code_capacity_of_a_code():
     assert problem.symmetry is get_code("bb18").symmetries["XZ"]
 
 
+def test_only_codes_that_can_be_had_by_name_are_named():
+    code = css_code([[1, 1, 1, 1]], [[1, 1, 1, 1]], "422")
+    problem = problem_from_code(code, "code-capacity", 0.01)
+    assert (problem.name, problem.code, problem.symmetry) == ("422", None, None)
+
+
 def test_a_circuit_read_back_is_the_same_problem():
     """Also through Stim's text, whose numbers have fewer digits."""
     problem = problem_from_code(get_code("bb18"), "circuit", 0.006, rounds=2)

@@ -167,7 +167,7 @@ def _from_circuit(
         name,
         noise,
         basis,
-        code.name if code else None,
+        code.name if code and code.bicycle else None,  # a name that `get_code` knows
         channels_of_circuit(circuit, p, order),
         code.symmetries.get(basis) if code else None,
     )
