@@ -127,7 +127,8 @@ def test_minimum_of_the_masked_loss_is_the_exact_posterior():
             hidden[list(mask)] = True
             tokens = jnp.asarray(np.where(hidden, MASK, words), jnp.int32)
             cost = cross_entropy(table_logits(table, tokens), jnp.asarray(words, jnp.uint8))
-            total += jnp.sum(joint[:, None] * cost * hidden[None, :]) / t
+            weight = jnp.asarray(joint[:, None] * hidden[None, :] / t, jnp.float32)
+            total += jnp.sum(weight * cost)
         return total
 
     table = jnp.zeros((3**size, size))
@@ -190,7 +191,7 @@ def test_reverse_steps_with_the_true_noise_return_to_the_start(used):
     for now, then in itertools.pairwise(times):
         noise = (noisy - np.sqrt(kept[now]) * start) / np.sqrt(1 - kept[now])
         noisy = np.asarray(reverse_step(noisy, noise, kept[now], kept[then]))
-    np.testing.assert_allclose(noisy, start, atol=1e-6)
+    np.testing.assert_allclose(noisy, start, atol=1e-5)
 
 
 def test_added_noise_has_the_stated_mean_and_spread():

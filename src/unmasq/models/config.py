@@ -1,21 +1,20 @@
 """The shape of a network, as saved beside its weights."""
 
 import dataclasses
-from typing import Literal
 
 
 @dataclasses.dataclass(frozen=True)
 class NetworkConfig:
     """Masked or continuous denoiser. Without encoder layers the checks are embedded directly."""
 
-    kind: Literal["masked", "continuous"] = "masked"
+    kind: str = "masked"
     width: int = 256  # d_m
     feedforward: int = 512  # d_f
     heads: int = 8  # n_h
     encoder_layers: int = 3  # N_EL, run once for each frame
     decoder_layers: int = 3  # N_DL
-    ties: Literal["free", "tied"] = "free"
-    norm: Literal["post", "pre"] = "post"
+    ties: str = "free"
+    norm: str = "post"
     biases: bool = True  # of linear maps and norms; their gradients cost passes over memory
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import PyTree
 
-from unmasq.checkpoint import restore_arrays, save_weights
-from unmasq.models import Denoiser, Geometry, build_network, initial_code_weights
+from unmasq.checkpoint import named_arrays
+from unmasq.models import Geometry, build_network, initial_code_weights
 from unmasq.problem import DecodingProblem
 from unmasq.sampling import ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
+from unmasq.training.export import export_weights, with_weights
 from unmasq.training.measure import error_counts
 from unmasq.training.run_folder import RunFolder, load_slim, mirror_run
 from unmasq.training.update import Trainer, TrainState
@@ -139,43 +139,13 @@ def make_trainer(
     weights = initial_code_weights(problem) if config.network.encoder_layers else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
     if init is not None:
-        network = _with_weights(network, load_slim(init))
+        network = with_weights(network, load_slim(init))
     mesh = jax.make_mesh((devices,), ("shots",), axis_types=(jax.sharding.AxisType.Auto,))
 
     def sampler(intermediate: bool) -> ShotSampler:
         return ShotSampler(problem, intermediate=intermediate)
 
     return Trainer(config, network, geometry, sampler, mesh)
-
-
-def export_run(
-    config: TrainConfig,
-    problem: DecodingProblem,
-    checkpoint: str | Path,
-    path: str | Path,
-    name: str,
-    facts: dict[str, Any],
-) -> None:
-    """Writes the averaged weights of a checkpoint as a 16-bit weight file."""
-    geometry = Geometry.of(problem)
-    network = build_network(config.network, geometry, key=jr.key(0))
-    network = _with_weights(network, load_slim(checkpoint))
-    header = {
-        **facts,
-        "name": name,
-        "structure_id": problem.structure_id,
-        "objective": config.objective,
-        "num_steps": config.num_steps or problem.num_logicals,
-        "problem": {
-            key: getattr(problem, key) for key in ("name", "noise", "basis", "code", "num_rounds")
-        },
-    }
-    save_weights(path, network, config.network, geometry, header)
-
-
-def _with_weights(network: Denoiser, arrays: dict[str, np.ndarray]) -> Denoiser:
-    trained, fixed = eqx.partition(network, eqx.is_inexact_array)
-    return eqx.combine(restore_arrays(trained, arrays), fixed)
 
 
 def _current(ranges: list[FrameRange], step: int) -> FrameRange | None:
@@ -251,6 +221,17 @@ def _finish(
             dtype=config.compute_dtype,
         )
     run.log(record)
+    if run.writes:
+        facts = {
+            "samples": record["samples"],
+            "updates": record["step"],
+            "seconds": record["seconds"],
+            "evaluation": record.get("evaluation", []),
+            **{key: run.manifest()[key] for key in ("device", "commit")},
+        }
+        folders = [run.path] if mirror is None else [run.path, mirror]
+        for folder in folders:
+            export_weights(folder, config, problem, named_arrays(state.average), facts)
     if mirror is not None:
         mirror_run(mirror, state, config, run)
     return record

@@ -67,13 +67,17 @@ class RunFolder:
             )
         config = from_json((self.path / "config.json").read_bytes())
         problem = load_problem(self.path / "problem.safetensors")
-        manifest = json.loads((self.path / "manifest.json").read_bytes())
-        if manifest["structure_id"] != problem.structure_id:
+        expected = self.manifest()["structure_id"]
+        if expected != problem.structure_id:
             raise ProblemMismatchError(
-                f"{self.path} must hold the problem it was started with "
-                f"({manifest['structure_id']}): got {problem.structure_id}."
+                f"{self.path} must hold the problem it was started with ({expected}): "
+                f"got {problem.structure_id}."
             )
         return config, problem
+
+    def manifest(self) -> dict[str, Any]:
+        """Where and with what the run was started."""
+        return json.loads((self.path / "manifest.json").read_bytes())
 
     def save(self, state: TrainState, seconds: float) -> None:
         """A full checkpoint; older ones beyond the last two go."""
@@ -82,7 +86,7 @@ class RunFolder:
         header = {
             "step": int(state.step),
             "seconds": seconds,
-            "structure_id": json.loads((self.path / "manifest.json").read_bytes())["structure_id"],
+            "structure_id": self.manifest()["structure_id"],
         }
         name = f"step-{int(state.step):09d}"
         save_checkpoint(self.path, name, named_arrays(state), header)

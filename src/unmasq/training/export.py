@@ -1,0 +1,101 @@
+"""Weights to use: the average of a run as one 16-bit file, with a model card beside it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax.random as jr
+import numpy as np
+
+from unmasq.atomic_files import write_whole
+from unmasq.checkpoint import load_weights, restore_arrays, save_weights
+from unmasq.models import Denoiser, Geometry, build_network, count_parameters
+from unmasq.problem import DecodingProblem
+from unmasq.training.config import TrainConfig, to_json
+from unmasq.training.update import training_steps
+
+
+def with_weights(network: Denoiser, arrays: Mapping[str, np.ndarray]) -> Denoiser:
+    """The network with its trained arrays replaced by name."""
+    trained, fixed = eqx.partition(network, eqx.is_inexact_array)
+    return eqx.combine(restore_arrays(trained, arrays), fixed)
+
+
+def export_weights(
+    folder: str | Path,
+    config: TrainConfig,
+    problem: DecodingProblem,
+    arrays: Mapping[str, np.ndarray],
+    facts: Mapping[str, Any],
+) -> Path:
+    """Writes NAME.safetensors, NAME.json and NAME.md; returns the first.
+
+    `facts` tell how the weights came about (samples, seconds, device, evaluation, ...).
+    """
+    geometry = Geometry.of(problem)
+    network = with_weights(build_network(config.network, geometry, key=jr.key(0)), arrays)
+    path = Path(folder) / f"{config.name}.safetensors"
+    about = {key: getattr(problem, key) for key in ("name", "code", "noise", "basis", "num_rounds")}
+    header = {
+        "name": config.name,
+        "structure_id": problem.structure_id,
+        "objective": config.objective,
+        "num_steps": training_steps(config, problem.num_logicals),
+        "problem": about,
+    }
+    save_weights(path, network, config.network, geometry, header)
+    card = {
+        **header,
+        "model_hash": load_weights(path).model_hash,
+        "parameters": count_parameters(network),
+        "num_detectors": problem.num_detectors,
+        "num_logicals": problem.num_logicals,
+        **facts,
+        "recipe": json.loads(to_json(config)),
+    }
+    write_whole(path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+    write_whole(path.with_suffix(".md"), card_text(card))
+    return path
+
+
+def card_text(card: Mapping[str, Any]) -> str:
+    """The model card as Markdown."""
+    about = card["problem"]
+    lines = [
+        f"# {card['name']}",
+        "",
+        f"Decoder for `{about['name']}`, {about['noise']} noise, {about['num_rounds']} rounds, "
+        f"basis {about['basis']}: {card['num_detectors']} detectors in, "
+        f"{card['num_logicals']} logicals out.",
+        "",
+        "| | |",
+        "| --- | --- |",
+        f"| structure | `{card['structure_id']}` |",
+        f"| model hash | `{card['model_hash'][:16]}` |",
+        f"| parameters | {card['parameters']:,} (stored in 16 bit) |",
+        f"| objective | {card['objective']}, T = {card['num_steps']} |",
+    ]
+    for key in ("samples", "updates", "seconds", "device", "commit", "status"):
+        if card.get(key) is not None:
+            value = card[key]
+            lines.append(f"| {key} | {f'{value:,}' if isinstance(value, int) else value} |")
+    if card.get("evaluation"):
+        lines += [
+            "",
+            "Block error rate (any logical wrong, all rounds together), numbered shots of the",
+            "training seed, T = number of logicals, and T = 1:",
+            "",
+            "| p | failures / shots | rate | T = 1 failures |",
+            "| --- | --- | --- | --- |",
+        ]
+        lines += [
+            f"| {row['p']} | {row['failures']} / {row['shots']} | "
+            f"{row['failures'] / row['shots']:.3g} | {row['failures_T1']} |"
+            for row in card["evaluation"]
+        ]
+    for limit in card.get("limits", []):
+        lines += ["", limit]
+    lines += ["", "The whole recipe is in the JSON file beside this card.", ""]
+    return "\n".join(lines)
