@@ -39,7 +39,7 @@ ORDER = [
 ]
 
 # Rank alone would let these import training.
-NEVER_TRAINING = {"decoding", "baselines", "evaluation", "report"}
+NEVER_TRAINING = {"baselines", "evaluation", "report"}
 
 # Training runs on machines without them.
 STIM_FREE = {"models", "training", "sampling", "checkpoint"}
