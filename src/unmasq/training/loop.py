@@ -20,7 +20,7 @@ from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
 from unmasq.training.export import export_weights, with_weights
 from unmasq.training.measure import error_counts
-from unmasq.training.run_folder import RunFolder, load_slim, mirror_run
+from unmasq.training.run_folder import RunFolder, load_average, mirror_run
 from unmasq.training.update import Trainer, TrainState
 
 MAX_ROLLBACKS = 5
@@ -139,7 +139,7 @@ def make_trainer(
     weights = initial_code_weights(problem) if config.network.encoder_layers else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
     if init is not None:
-        network = with_weights(network, load_slim(init))
+        network = with_weights(network, load_average(init))
     mesh = jax.make_mesh((devices,), ("shots",), axis_types=(jax.sharding.AxisType.Auto,))
 
     def sampler(intermediate: bool) -> ShotSampler:

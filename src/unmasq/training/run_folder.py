@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -23,6 +24,7 @@ from unmasq.checkpoint import (
     ProblemMismatchError,
     delete_checkpoint,
     load_checkpoint,
+    load_weights,
     named_arrays,
     restore_arrays,
     save_checkpoint,
@@ -193,9 +195,12 @@ def _git(*arguments: str) -> str | None:
     return result.stdout.strip()
 
 
-def load_slim(path: str | Path) -> dict[str, np.ndarray]:
-    """Averaged weights of a slim or full checkpoint, by name."""
+def load_average(path: str | Path) -> dict[str, np.ndarray]:
+    """Averaged weights by name: of a weight file, a checkpoint, or the newest in a folder."""
     path = Path(path)
+    if path.suffix == ".safetensors":
+        weights = load_weights(path)
+        return named_arrays(eqx.filter(weights.network, eqx.is_inexact_array))
     manifest = path
     if path.is_dir():
         found = [path / "slim.json"] if (path / "slim.json").exists() else []
