@@ -173,6 +173,22 @@ def test_a_csv_in_use_and_a_file_of_another_kind_are_refused(folder, tmp_path, c
     assert (tmp_path / "notes.txt").read_text() == "my notes"
 
 
+def test_a_network_alone_needs_neither_stim_nor_sinter(folder, tmp_path):
+    program = """
+import sys
+absent = ("stim", "sinter", "ldpc", "dask", "distributed", "matplotlib", "relay_bp")
+sys.modules.update({name: None for name in absent})
+from unmasq.cli import main
+main(sys.argv[1:])
+"""
+    words = ["evaluate", "--model", folder / "tiny.safetensors", "--problem", folder / "problem",
+             "--max-shots", 100, "--save", tmp_path / "stats.csv"]  # fmt: skip
+    arguments = [sys.executable, "-c", program, *map(str, words)]
+    result = subprocess.run(arguments, check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert read_counts(tmp_path / "stats.csv")[0].shots == 100
+
+
 def kill_and_resume(folder: Path, kills: int, max_shots: int, seed: int) -> None:
     """Starts `unmasq evaluate` again and again, killing it; compares with one whole run."""
     rng = random.Random(seed)

@@ -54,6 +54,31 @@ def test_workers_refuse_other_weights(problem):
         collect([impostor], problem, [0.05], Limits(10), workers=cluster_workers("local:1"))
 
 
+def test_a_lost_scheduler_ends_the_run_and_keeps_what_was_counted(problem, tmp_path):
+    running: list[DaskWorkers] = []
+
+    def workers(jobs):
+        running.append(cluster_workers("local:1")(jobs))
+        return running[0]
+
+    def lose(counts: Counts, limits: Limits, done: bool) -> None:
+        if counts.shots:
+            running[0].client.close()
+
+    path = tmp_path / "stats.csv"
+    with pytest.raises(ValueError, match="cluster must stay reachable"):
+        collect(
+            [stub(seconds=0.01)],
+            problem,
+            [0.05],
+            Limits(SHOTS),
+            workers=workers,
+            watch=lose,
+            save=path,
+        )
+    assert 0 < read_counts(path)[0].shots < SHOTS
+
+
 @pytest.mark.parametrize("where", ["local:0", "local:two", "nonsense"])
 def test_a_cluster_is_local_or_an_address(where):
     with pytest.raises(ValueError, match=f"cluster must be .* got '{where}'"):

@@ -190,6 +190,9 @@ class LastFirst:
         self._waiting.append((future, decode_piece(strong_id, first, stop)))
         return future
 
+    def require_alive(self):
+        pass
+
     def close(self):
         self._open = False
         self._thread.join()

@@ -66,9 +66,11 @@ class DaskWorkers:
     @property
     def size(self) -> int:
         """Threads of all workers that are there now."""
+        self.require_alive()
         return max(sum(self.client.nthreads().values()), 1)
 
     def submit(self, strong_id: str, first: int, stop: int) -> "Future[Decoded]":
+        self.require_alive()
         future: Future[Decoded] = Future()
         future.set_running_or_notify_cancel()
 
@@ -83,9 +85,18 @@ class DaskWorkers:
         self._executor.submit(decode_piece, strong_id, first, stop).add_done_callback(hand_over)
         return future
 
+    def require_alive(self) -> None:
+        """A lost scheduler loses the pieces under way; Dask tries to reconnect for a while."""
+        if self.client.status == "closed":
+            raise ValueError(
+                "cluster must stay reachable: its scheduler was lost. What was counted is saved; "
+                "run the same command again to go on."
+            )
+
     def close(self) -> None:
-        self._executor.shutdown(wait=False)
-        self.client.unregister_worker_plugin(self._name)
+        if self.client.status == "running":
+            self._executor.shutdown(wait=False)
+            self.client.unregister_worker_plugin(self._name)
         self.client.close()
         if self._cluster is not None:
             self._cluster.close()

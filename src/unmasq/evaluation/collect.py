@@ -83,6 +83,8 @@ def collect(
     appends a row for a point every `write_seconds` or so. `workers` is a number of processes (all
     cores by default; 1 is this process), or makes other ones. `batch_shots` is for contenders that
     run alone: 1024 shots on a CPU, 8192 on an accelerator.
+
+    A script that uses several processes needs the usual `if __name__ == "__main__":`.
     """
     jobs = [Job(c, problem.at(p), seed) for p in error_rates for c in contenders]
     _require_different(jobs)
@@ -262,6 +264,8 @@ class _Run:
         if not self._running:
             return
         finished, _ = wait(self._running, 0.5 if block else 0.0, FIRST_COMPLETED)
+        if not finished and self._workers is not None:
+            self._workers.require_alive()
         for future in finished:
             task, first, stop = self._running.pop(future)
             error = future.exception()

@@ -38,6 +38,10 @@ class Workers(Protocol):
         """Starts on shots first <= i < stop of a job."""
         ...
 
+    def require_alive(self) -> None:
+        """Refuses to wait for pieces that can no longer come back."""
+        ...
+
     def close(self) -> None:
         """Stops all work."""
         ...
@@ -58,6 +62,9 @@ class ThisProcess:
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def require_alive(self) -> None:
+        """Nothing is ever under way."""
 
     def close(self) -> None:
         """Nothing runs on."""
@@ -84,6 +91,9 @@ class ProcessPool:
                 self.close()
                 self._start()
                 return self._pool.submit(decode_piece, strong_id, first, stop)
+
+    def require_alive(self) -> None:
+        """Every piece comes back, with an error if need be."""
 
     def close(self) -> None:
         self._lifeline.close()
