@@ -225,7 +225,9 @@ def sampled(kind: str, task: sinter.Task, shots: int, **asking) -> sinter.AnonTa
     compiled = sampler.compiled_sampler_for_task(task)
     total = sinter.AnonTaskStats()
     while total.shots < shots:
-        total += compiled.sample(min(512, shots - total.shots))
+        some = compiled.sample(min(512, shots - total.shots))
+        assert some.shots >= 1  # sinter insists
+        total += some
     assert total.shots == shots
     return total
 

@@ -47,9 +47,9 @@ def load(
     `dtype` is float32 or bfloat16; by default float32 on a CPU and bfloat16 elsewhere. Known are
     the shipped models (`unmasq models`) and those in the folders that UNMASQ_MODELS lists.
 
-    >>> load("bb72-circiut")
-    Traceback (most recent call last):
-    ValueError: model must be a weight file or a known name ...
+    >>> decoder = load("bb72-circuit")
+    >>> decoder.decode_batch(np.zeros((1, decoder.num_detectors), np.uint8))
+    array([[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]], dtype=uint8)
     """
     weights = load_weights(find_model(name_or_path).path)
     return DiffusionDecoder.from_weights(weights, dtype=dtype, max_batch=max_batch)
