@@ -24,7 +24,22 @@ from unmasq.models.layers import Places
 from unmasq.problem import Layout
 from unmasq.symmetry import free_ties, torus_translations
 
-SMALL = NetworkConfig(width=16, feedforward=32, heads=4, encoder_layers=2, decoder_layers=2)
+SMALL = NetworkConfig(width=16, feedforward=32, heads=4, encoder_layers=1, decoder_layers=2)
+
+
+@eqx.filter_jit
+def apply(net, syndrome, tokens):
+    return net(syndrome, tokens)
+
+
+@eqx.filter_jit
+def encode(net, syndrome, last_frame=None):
+    return net.encode(syndrome, last_frame)
+
+
+@eqx.filter_jit
+def all_frames(net, syndrome, count=None):
+    return net.encoder.all_frames(syndrome, count)
 
 
 def circuit_geometry(sites: int, frames: int, num_logicals: int) -> Geometry:
@@ -151,7 +166,7 @@ def test_tied_network_equals_the_free_one_with_expanded_values(problem, shots):
     tied = network(problem, ties="tied")
     free = freed(tied)
     assert count_parameters(free) > count_parameters(tied)
-    np.testing.assert_allclose(free(*shots), tied(*shots), atol=1e-5)
+    np.testing.assert_allclose(apply(free, *shots), apply(tied, *shots), atol=1e-5)
 
 
 def translated_syndrome(problem, syndrome, element):
@@ -169,46 +184,73 @@ def test_tied_network_is_equivariant_under_every_translation(problem, shots, nor
     tied = network(problem, ties="tied", norm=norm)
     symmetry = problem.symmetry
     assert symmetry.order == len(torus_translations(3, 3)) == 9
-    state = np.asarray(tied.encode(syndrome))
-    logits = np.asarray(tied(syndrome, tokens))
+    state = np.asarray(encode(tied, syndrome))
+    logits = np.asarray(apply(tied, syndrome, tokens))
     for element in range(symmetry.order):
         moved = translated_syndrome(problem, syndrome, element)
         images = symmetry.check_images[element]
-        np.testing.assert_allclose(np.asarray(tied.encode(moved))[images], state, atol=2e-5)
+        np.testing.assert_allclose(np.asarray(encode(tied, moved))[images], state, atol=2e-5)
         relabelled = symmetry.token_images[element][symmetry.basis_tokens]
         places = Places(Geometry.of(problem).joint_ties(True, relabelled))
         other = eqx.tree_at(lambda n: n.places, tied, places)
-        np.testing.assert_allclose(np.asarray(other(moved, tokens)), logits, atol=2e-5)
+        np.testing.assert_allclose(np.asarray(apply(other, moved, tokens)), logits, atol=2e-5)
+
+
+def test_tied_capacity_network_is_equivariant_under_translations_and_duality():
+    capacity = problem_from_code(get_code("bb18"), "code-capacity", 0.05)
+    rng = np.random.default_rng(1)
+    syndrome = jnp.asarray(rng.integers(0, 2, (4, capacity.num_detectors)), jnp.uint8)
+    tokens = jnp.asarray(rng.integers(0, 3, (4, capacity.num_logicals)), jnp.int32)
+    config = dataclasses.replace(SMALL, ties="tied", encoder_layers=0)
+    tied = build_network(config, Geometry.of(capacity), key=jr.key(0))
+    assert tied.encoder.embedding.table.shape[0] == 1  # the duality exchanges X and Z checks
+    logits = np.asarray(apply(tied, syndrome, tokens))
+    symmetry = capacity.symmetry
+    assert symmetry.order == 18
+    for element in range(symmetry.order):
+        moved = translated_syndrome(capacity, syndrome, element)
+        relabelled = symmetry.token_images[element][symmetry.basis_tokens]
+        places = Places(Geometry.of(capacity).joint_ties(True, relabelled))
+        other = eqx.tree_at(lambda n: n.places, tied, places)
+        np.testing.assert_allclose(np.asarray(apply(other, moved, tokens)), logits, atol=2e-5)
 
 
 def test_free_network_is_not_equivariant(problem, shots):
     free = network(problem)
     moved = translated_syndrome(problem, shots[0], 1)
     images = problem.symmetry.check_images[1]
-    difference = np.asarray(free.encode(moved))[images] - np.asarray(free.encode(shots[0]))
+    difference = np.asarray(encode(free, moved))[images] - np.asarray(encode(free, shots[0]))
     assert np.abs(difference).max() > 1e-2
 
 
 def test_shots_of_a_batch_do_not_touch_each_other(problem, shots):
     syndrome, tokens = shots
     net = network(problem, ties="tied")
-    together = net(syndrome, tokens)
+    together = apply(net, syndrome, tokens)
     for i in range(len(syndrome)):
         np.testing.assert_allclose(
-            net(syndrome[i : i + 1], tokens[i : i + 1])[0], together[i], atol=1e-5
+            apply(net, syndrome[i : i + 1], tokens[i : i + 1])[0], together[i], atol=1e-5
         )
 
 
 def test_states_after_each_frame_agree_with_the_recurrence(problem, shots):
     syndrome, _ = shots
     net = network(problem, ties="tied")
-    states = net.encoder.all_frames(syndrome)
-    np.testing.assert_allclose(net.encode(syndrome), states[-1], atol=1e-6)
-    np.testing.assert_allclose(net.encoder.all_frames(syndrome, 2), states[:2], atol=1e-6)
+    states = all_frames(net, syndrome)
+    np.testing.assert_allclose(encode(net, syndrome), states[-1], atol=1e-6)
+    np.testing.assert_allclose(all_frames(net, syndrome, 2), states[:2], atol=1e-6)
     last = jnp.array([0, 1, 2, 1, 0], jnp.int32)
-    stopped = net.encode(syndrome, last)
+    stopped = encode(net, syndrome, last)
     for shot, frame in enumerate(last):
         np.testing.assert_allclose(stopped[:, shot], states[frame, :, shot], atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_leaving_rows_out_does_not_change_the_others(problem, norm):
+    block = network(problem, norm=norm).blocks[0]
+    places = network(problem).places
+    x = jr.normal(jr.key(5), (places.shape[0], 3, SMALL.width))
+    np.testing.assert_allclose(block(x, places, rows=4), block(x, places)[:4], atol=1e-6)
 
 
 def test_a_state_does_not_see_later_frames(problem, shots):
@@ -216,7 +258,7 @@ def test_a_state_does_not_see_later_frames(problem, shots):
     net = network(problem, ties="tied")
     per_frame = problem.layout.num_checks
     changed = syndrome.at[:, 2 * per_frame :].set(1 - syndrome[:, 2 * per_frame :])
-    before, after = (net.encoder.all_frames(s) for s in (syndrome, changed))
+    before, after = (all_frames(net, s) for s in (syndrome, changed))
     np.testing.assert_array_equal(before[:2], after[:2])
     assert np.abs(before[2] - after[2]).max() > 1e-3
 
@@ -224,7 +266,7 @@ def test_a_state_does_not_see_later_frames(problem, shots):
 @pytest.mark.parametrize("changes", [{"norm": "pre"}, {"heads": 16}, {"width": 32}])
 def test_options_change_the_network(problem, shots, changes):
     base, other = network(problem), network(problem, **changes)
-    assert np.abs(np.asarray(base(*shots)) - np.asarray(other(*shots))).max() > 1e-4
+    assert np.abs(np.asarray(apply(base, *shots)) - np.asarray(apply(other, *shots))).max() > 1e-4
 
 
 def test_without_biases_only_matrices_and_tables_are_trained(problem):
@@ -247,14 +289,17 @@ def test_ragged_frames_read_zero_where_no_detector_is(problem, shots):
     part = eqx.tree_at(lambda n: n.encoder.grid, full, jnp.asarray(ragged.grid()))
     syndrome, tokens = shots
     zeroed = syndrome.at[:, np.setdiff1d(np.arange(problem.num_detectors), keep)].set(0)
-    np.testing.assert_allclose(part(syndrome[:, keep], tokens), full(zeroed, tokens), atol=1e-6)
+    np.testing.assert_allclose(
+        apply(part, syndrome[:, keep], tokens), apply(full, zeroed, tokens), atol=1e-6
+    )
 
 
 def test_bfloat16_stays_close_to_float32(problem, shots):
     net = network(problem, ties="tied")
     low = cast_floats(net, jnp.dtype("bfloat16"))
-    assert low(*shots).dtype == jnp.float32
-    np.testing.assert_allclose(low(*shots), net(*shots), atol=0.1)
+    logits = apply(low, *shots)
+    assert logits.dtype == jnp.float32
+    np.testing.assert_allclose(logits, apply(net, *shots), atol=0.1)
 
 
 def test_free_network_needs_no_symmetry_and_tied_says_so(problem):
@@ -281,4 +326,7 @@ def test_shown_tokens_matter_to_hidden_ones(problem, shots):
     net = network(problem)
     hidden = jnp.full((5, problem.num_logicals), MASK, jnp.int32)
     shown = hidden.at[:, 0].set(1)
-    assert np.abs(np.asarray(net(syndrome, hidden) - net(syndrome, shown))[:, 1:]).max() > 1e-3
+    assert (
+        np.abs(np.asarray(apply(net, syndrome, hidden) - apply(net, syndrome, shown))[:, 1:]).max()
+        > 1e-3
+    )

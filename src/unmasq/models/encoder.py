@@ -12,22 +12,22 @@ from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
 from unmasq.models.layers import Block, Places
+from unmasq.symmetry import Indices
 
 
 class CheckEmbedding(eqx.Module):
-    """E(s): one vector for each check type and bit. Affine in the bit, so nothing is gathered."""
+    """E(s): one vector for each kind of check and bit. Affine in the bit: nothing is gathered."""
 
-    table: Float[Array, "types 2 d"]
-    check_type: Int32[Array, " n"]
+    table: Float[Array, "kinds 2 d"]
+    kind: Int32[Array, " n"]
 
-    def __init__(self, geometry: Geometry, width: int, *, key: PRNGKeyArray):
-        types = geometry.layout.num_types
-        self.table = jr.normal(key, (types, 2, width))
-        self.check_type = jnp.asarray(geometry.layout.check_type)
+    def __init__(self, kinds: Indices, width: int, *, key: PRNGKeyArray):
+        self.table = jr.normal(key, (int(kinds.max()) + 1, 2, width))
+        self.kind = jnp.asarray(kinds)
 
     def __call__(self, bits: UInt8[Array, "n B"]) -> Float[Array, "n B d"]:
-        by_type = jax.nn.one_hot(self.check_type, self.table.shape[0], dtype=self.table.dtype)
-        zero, one = jnp.einsum("nt,tvd->vnd", by_type, self.table)
+        by_kind = jax.nn.one_hot(self.kind, self.table.shape[0], dtype=self.table.dtype)
+        zero, one = jnp.einsum("nk,kvd->vnd", by_kind, self.table)
         return jnp.where(bits[:, :, None] == 1, one[:, None, :], zero[:, None, :])
 
 
@@ -48,11 +48,12 @@ class RecurrentEncoder(eqx.Module):
         *,
         key: PRNGKeyArray,
     ):
-        table = geometry.check_ties(config.ties == "tied")
+        tied = config.ties == "tied"
+        table = geometry.check_ties(tied)
         self.places = Places(table)
         self.grid = jnp.asarray(geometry.layout.grid())
         embedding_key, *block_keys = jr.split(key, 1 + config.encoder_layers)
-        self.embedding = CheckEmbedding(geometry, config.width, key=embedding_key)
+        self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
         self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
         if not self.blocks:
             if geometry.layout.num_frames != 1:

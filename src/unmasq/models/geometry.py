@@ -29,6 +29,10 @@ class Geometry:
     def num_detectors(self) -> int:
         return len(self.layout.frame)
 
+    def check_kinds(self, tied: bool) -> Indices:
+        """Which checks share an embedding: those of a type, or those the symmetry exchanges."""
+        return self._known_symmetry().check_kinds() if tied else self.layout.check_type
+
     def check_ties(self, tied: bool) -> TieTable:
         """Places of encoder attention, (n_c, n_c)."""
         if tied:

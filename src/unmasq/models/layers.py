@@ -78,7 +78,8 @@ class Places(eqx.Module):
 class FactoredAttention(eqx.Module):
     """MHFA: heads mix tokens with trained matrices A that do not depend on the input.
 
-    `weights`, one for each value, multiply all heads' values (the paper's A * K).
+    `weights`, one for each value, multiply all heads' values (the paper's A * K). Only the first
+    `rows` tokens are computed, all by default.
     """
 
     value: Linear  # V
@@ -99,17 +100,18 @@ class FactoredAttention(eqx.Module):
         x: Float[Array, "n B d"],
         places: Places,
         weights: Float[Array, " V"] | None = None,
-    ) -> Float[Array, "n B d"]:
+        rows: int | None = None,
+    ) -> Float[Array, "rows B d"]:
         values = self.attention if weights is None else self.attention * weights[None, :]
-        matrices = places.expand(values)
+        matrices = places.expand(values)[:, :rows]
         n, batch, width = x.shape
         heads = matrices.shape[0]
         size = width // heads
         # Heads in front, so that each is one plain product: faster than leaving it to the compiler.
         split = self.value(x).reshape(n, batch, heads, size).transpose(2, 0, 1, 3)
         mixed = jnp.matmul(matrices, split.reshape(heads, n, batch * size))
-        joined = mixed.reshape(heads, n, batch, size).transpose(1, 2, 0, 3)
-        return self.out(joined.reshape(n, batch, width))
+        joined = mixed.reshape(heads, -1, batch, size).transpose(1, 2, 0, 3)
+        return self.out(joined.reshape(-1, batch, width))
 
 
 class FeedForward(eqx.Module):
@@ -150,11 +152,12 @@ class Block(eqx.Module):
         x: Float[Array, "n B d"],
         places: Places,
         weights: Float[Array, " V"] | None = None,
-    ) -> Float[Array, "n B d"]:
+        rows: int | None = None,
+    ) -> Float[Array, "rows B d"]:
         if self.pre_norm:
-            x = x + self.mixing(self.mixing_norm(x), places, weights)
+            x = x[:rows] + self.mixing(self.mixing_norm(x), places, weights, rows)
             return x + self.feedforward(self.feedforward_norm(x))
-        x = self.mixing_norm(x + self.mixing(x, places, weights))
+        x = self.mixing_norm(x[:rows] + self.mixing(x, places, weights, rows))
         return self.feedforward_norm(x + self.feedforward(x))
 
 

@@ -68,11 +68,12 @@ class MaskedDenoiser(eqx.Module):
         x = jnp.concatenate([shown, memory])
         for number, block in enumerate(self.blocks):
             weights = None if self.place_weights is None else self.place_weights[number]
-            x = block(x, self.places, weights)
-        logicals = x[: tokens.shape[1]]
+            # Nothing reads the checks after the last block.
+            rows = self.num_logicals if block is self.blocks[-1] else None
+            x = block(x, self.places, weights, rows)
         if self.final_norm is not None:
-            logicals = self.final_norm(logicals)
-        return self.head(logicals)[:, :, 0].T.astype(jnp.float32)
+            x = self.final_norm(x)
+        return self.head(x)[:, :, 0].T.astype(jnp.float32)
 
     def __call__(
         self, syndrome: UInt8[Array, "B M"], tokens: Int[Array, "B K"]
