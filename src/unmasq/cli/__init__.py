@@ -83,7 +83,7 @@ def _one_line(error: Exception) -> str | None:
         message = f"{error.name} must be installed for this: it was not found."
     elif isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
-    elif isinstance(error, ValueError | OSError | ImportError):
+    elif isinstance(error, ValueError | OSError | ImportError | FloatingPointError):
         message = str(error)
     else:
         return None

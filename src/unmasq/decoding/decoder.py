@@ -12,9 +12,16 @@ import numpy as np
 class Decoder(Protocol):
     """Predicts the flipped logicals of each shot; the prediction of a shot depends on it alone."""
 
-    name: str  # as written into result files, e.g. "bposd-x"
-    num_detectors: int
-    num_logicals: int
+    @property
+    def name(self) -> str:
+        """As written into result files, e.g. "bposd-x"."""
+        ...
+
+    @property
+    def num_detectors(self) -> int: ...
+
+    @property
+    def num_logicals(self) -> int: ...
 
     def decode_batch(self, syndromes: np.ndarray) -> np.ndarray:
         """(B, M) bits to (B, K) uint8 bits, in the order of the shots; B may be 0."""

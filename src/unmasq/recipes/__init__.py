@@ -2,7 +2,9 @@
 
 from unmasq.recipes import (
     bb18_circuit,
+    bb72_capacity,
     bb72_circuit,
+    bb144_capacity,
     paper_bb72_capacity,
     paper_bb72_circuit,
     paper_bb72_continuous,
@@ -18,6 +20,8 @@ RECIPES = {
     for module in (
         bb18_circuit,
         bb72_circuit,
+        bb72_capacity,
+        bb144_capacity,
         paper_bb72_circuit,
         paper_bb72_capacity,
         paper_bb72_continuous,

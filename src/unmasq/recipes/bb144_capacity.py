@@ -1,0 +1,33 @@
+"""[[144,12,12]], code-capacity depolarizing noise: masked, tied by translations and the X-Z duality.
+
+Run:    unmasq train bb144-capacity --fit-minutes 9 --out runs/bb144-capacity
+Cost:   not run yet
+Expect: not known yet
+"""
+
+from unmasq.models import NetworkConfig
+from unmasq.training.config import NoiseSchedule, OptimizerConfig, ProblemConfig, TrainConfig
+
+RECIPE = TrainConfig(
+    name="bb144-capacity",
+    num_updates=20_000,
+    batch_size=2048,
+    problem=ProblemConfig("bb144", "code-capacity"),
+    network=NetworkConfig(
+        width=192,
+        feedforward=768,
+        heads=16,
+        encoder_layers=0,
+        decoder_layers=8,
+        ties="tied",
+        biases=False,
+    ),
+    optimizer=OptimizerConfig(
+        "muon", 1e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.02, flat_until=0.4, last=0.01
+    ),
+    noise=NoiseSchedule(p=0.1, low=0.2, start=0.01, ramp=0.15),
+    ema=0.998,
+    compute_dtype="bfloat16",
+    evaluate_p=(0.0193, 0.0518, 0.1),
+    evaluate_shots=65536,
+)
