@@ -1,4 +1,4 @@
-"""[[144,12,12]], code-capacity depolarizing noise: masked, tied by translations and the X-Z duality.
+"""[[144,12,12]], code-capacity noise: masked, tied by translations and the X-Z duality.
 
 Run:    unmasq train bb144-capacity --fit-minutes 9 --out runs/bb144-capacity
 Cost:   not run yet

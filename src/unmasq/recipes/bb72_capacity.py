@@ -1,4 +1,4 @@
-"""[[72,12,6]], code-capacity depolarizing noise: masked, tied by translations and the X-Z duality.
+"""[[72,12,6]], code-capacity noise: masked, tied by translations and the X-Z duality.
 
 Run:    unmasq train bb72-capacity --fit-minutes 9 --out runs/bb72-capacity
 Cost:   not run yet
