@@ -5,9 +5,12 @@ on exactly where it stopped.
 """
 
 import dataclasses
+import functools
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, get_type_hints
+import math
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args, get_origin, get_type_hints
 
 from unmasq.models import NetworkConfig
 from unmasq.suggest import nearest
@@ -18,6 +21,14 @@ def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise ValueError(
             f"{name} must be one of {', '.join(choices)}: got '{value}'.{nearest(value, choices)}"
         )
+
+
+def _require(config: Any, rule: str, holds: Callable[[Any], bool], *names: str) -> None:
+    """Refuses a field, named by the caller, whose value breaks the rule."""
+    for name in names:
+        value = getattr(config, name)
+        if not holds(value):
+            raise ValueError(f"{name} must {rule}: got {value}.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +61,17 @@ class OptimizerConfig:
 
     def __post_init__(self) -> None:
         _require_choice("kind", self.kind, ("adamw", "muon"))
-        for name in ("first", "last", "warm_up", "flat_until", "fall_until"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must lie in [0, 1]: got {getattr(self, name)}.")
-        if self.learning_rate <= 0 or self.muon_learning_rate <= 0:
-            raise ValueError("learning rates must be above 0.")
+        fractions = ("first", "last", "warm_up", "flat_until", "fall_until")
+        _require(self, "lie in [0, 1]", lambda x: 0 <= x <= 1, *fractions)
+        _require(self, "be above 0", lambda x: x > 0, "learning_rate", "muon_learning_rate")
+        _require(self, "lie in [0, 1)", lambda x: 0 <= x < 1, "b1", "b2", "muon_momentum")
+        _require(self, "be at least 0", lambda x: x >= 0, "weight_decay")
+        _require(self, "be above 0, or null", lambda x: x is None or x > 0, "clip")
+        if self.flat_until > self.fall_until:
+            raise ValueError(
+                f"fall_until must be at least flat_until ({self.flat_until}): "
+                f"got {self.fall_until}."
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,12 +84,9 @@ class NoiseSchedule:
     ramp: float = 0.0  # fraction of the updates
 
     def __post_init__(self) -> None:
-        if not 0 < self.p <= 0.5 or not 0 < self.start <= 0.5:
-            raise ValueError(f"p and start must lie in (0, 0.5]: got {self.p} and {self.start}.")
-        if not 0 < self.low <= 1:
-            raise ValueError(f"low must lie in (0, 1]: got {self.low}.")
-        if not 0 <= self.ramp <= 1:
-            raise ValueError(f"ramp must lie in [0, 1]: got {self.ramp}.")
+        _require(self, "lie in (0, 0.5]", lambda x: 0 < x <= 0.5, "p", "start")
+        _require(self, "lie in (0, 1]", lambda x: 0 < x <= 1, "low")
+        _require(self, "lie in [0, 1]", lambda x: 0 <= x <= 1, "ramp")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +101,10 @@ class Stage:
     last: int
     fraction: float
     rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require(self, "lie in (0, 1]", lambda x: 0 < x <= 1, "fraction")
+        _require(self, "be above 0", lambda x: x > 0, "rate")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,24 +124,29 @@ class TrainConfig:
     frames: str = "sum"  # over a stage's frames: the sum, or one at random
     ema: float = 0.999  # decay of the averaged weights
     compute_dtype: str = "float32"
-    generator: str = "rbg"
+    generator: str = "rbg"  # fast; every device draws the whole batch, threefry2x32 only its part
     updates_per_call: int = 10
     seed: int = 0
     evaluate_p: tuple[float, ...] = ()  # error rates at these p; the training p by default
     evaluate_shots: int = 16384
+    evaluate_every: int | None = None  # updates between quick evaluations at the training p
 
     def __post_init__(self) -> None:
-        for name in ("num_updates", "batch_size", "updates_per_call"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1: got {getattr(self, name)}.")
+        if not self.name or self.name != self.name.strip(" .") or set(self.name) & set("/\\"):
+            raise ValueError(f"name must be a plain file name: got '{self.name}'.")
+        counts = ("num_updates", "batch_size", "updates_per_call", "num_steps", "evaluate_every")
+        _require(self, "be at least 1", lambda x: x is None or x >= 1, *counts)
+        _require(self, "lie in 0..999999999", lambda x: 0 <= x < 10**9, "num_updates", "seed")
+        _require(self, "be at least 0", lambda x: x >= 0, "evaluate_shots")
+        _require(self, "lie in (0, 0.5]", lambda x: all(0 < p <= 0.5 for p in x), "evaluate_p")
+        _require(self, "lie in [0, 1)", lambda x: 0 <= x < 1, "ema")
         _require_choice("objective", self.objective, ("masked", "autoregressive", "continuous"))
         _require_choice("frames", self.frames, ("sum", "random"))
         _require_choice("compute_dtype", self.compute_dtype, ("float32", "bfloat16"))
         _require_choice("generator", self.generator, ("rbg", "threefry2x32"))
-        if not 0 <= self.ema < 1:
-            raise ValueError(f"ema must lie in [0, 1): got {self.ema}.")
-        if sum(stage.fraction for stage in self.stages) > 1 + 1e-9:
-            raise ValueError("stages must not take more than all updates.")
+        share = sum(stage.fraction for stage in self.stages)
+        if share > 1 + 1e-9:
+            raise ValueError(f"stages must have fractions of at most 1 together: got {share:.6g}.")
         if (self.objective == "continuous") != (self.network.kind == "continuous"):
             raise ValueError(
                 f"objective {self.objective} must go with its network: got {self.network.kind}."
@@ -135,7 +158,7 @@ def to_json(config: TrainConfig) -> str:
 
 
 def from_json(text: str | bytes) -> TrainConfig:
-    return _build(TrainConfig, json.loads(text))
+    return _read(TrainConfig, json.loads(text), "")
 
 
 def override(config: TrainConfig, assignments: Sequence[str]) -> TrainConfig:
@@ -146,61 +169,63 @@ def override(config: TrainConfig, assignments: Sequence[str]) -> TrainConfig:
     64
     """
     tree = dataclasses.asdict(config)
+    known = _keys(tree)
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator:
             raise ValueError(f"--set must have the form key=value: got '{assignment}'.")
-        *parents, last = key.split(".")
-        branch: Any = tree
-        for parent in parents:
-            branch = branch.get(parent) if isinstance(branch, dict) else None
-        if not isinstance(branch, dict) or last not in branch:
-            known = _keys(dataclasses.asdict(config))
+        if key not in known:
             raise ValueError(f"key must be one of the recipe's: got '{key}'.{nearest(key, known)}")
+        *parents, last = key.split(".")
+        branch = functools.reduce(lambda branch, parent: branch[parent], parents, tree)
         try:
             branch[last] = json.loads(text)
         except json.JSONDecodeError:
             branch[last] = text
-    return _build(TrainConfig, tree)
+    return _read(TrainConfig, tree, "")
 
 
-def _build(kind: Any, tree: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]
+def _read(hint: Any, value: Any, name: str) -> Any:
+    """What JSON said about field `name`, as the field's type."""
+    arguments = get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        return _read_fields(hint, value, name)
+    if get_origin(hint) is types.UnionType:  # X | None
+        return None if value is None else _read(arguments[0], value, name)
+    if get_origin(hint) is tuple and isinstance(value, list | tuple):  # tuple[X, ...]
+        return tuple(_read(arguments[0], item, f"{name}[{i}]") for i, item in enumerate(value))
+    if hint is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if type(value) is hint and hint is not float:
+        return value
+    kind = {int: "a whole number", float: "a finite number", str: "a word", bool: "true or false"}
+    raise ValueError(f"{name} must be {kind.get(hint, 'a list')}: got {json.dumps(value)}.")
+
+
+def _read_fields(kind: Any, tree: Any, name: str) -> Any:
+    fields = {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
+    if isinstance(tree, list | tuple) and len(tree) <= len(fields):
+        tree = dict(zip(fields, tree, strict=False))  # values in the order of the fields
+    if not isinstance(tree, Mapping):
+        raise ValueError(f"{name or 'config'} must have keys and values: got {json.dumps(tree)}.")
+    prefix = f"{name}." if name else ""
     for key in tree:
-        if key not in names:
-            raise ValueError(f"key must be one of the recipe's: got '{key}'.{nearest(key, names)}")
-    values = {}
-    for key, value in tree.items():
-        hint = hints[key]
-        if dataclasses.is_dataclass(hint):
-            value = _build(hint, value)
-        elif key == "stages":
-            value = tuple(
-                Stage(**stage) if isinstance(stage, dict) else Stage(*stage) for stage in value
+        if key not in fields:
+            raise ValueError(
+                f"key must be one of the recipe's: got '{prefix}{key}'.{nearest(key, fields)}"
             )
-        elif isinstance(value, list):
-            value = tuple(value)
-        elif not _fits(value, hint):
-            raise ValueError(f"{key} must be {getattr(hint, '__name__', hint)}: got {value!r}.")
-        values[key] = value
-    return kind(**values)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if hint in (str, bool):
-        return isinstance(value, hint)
-    return True
+    values = {key: _read(fields[key], value, prefix + key) for key, value in tree.items()}
+    try:
+        return kind(**values)
+    except TypeError:
+        needed = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING]
+        raise ValueError(f"{name or 'config'} must set {', '.join(needed)}.") from None
 
 
 def _keys(tree: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Dotted names of all leaves."""
     keys = []
     for key, value in tree.items():
-        keys.append(prefix + key)
-        if isinstance(value, Mapping):
-            keys.extend(_keys(value, f"{prefix}{key}."))
+        nested = isinstance(value, Mapping)
+        keys.extend(_keys(value, f"{prefix}{key}.") if nested else [prefix + key])
     return keys
