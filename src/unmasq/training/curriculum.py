@@ -57,8 +57,10 @@ def learning_rate_factor(
 ) -> Float32[Array, ""]:
     """Linear from `first` to 1 after `rate_start`, flat, then a cosine to `last`."""
     now = jnp.asarray(step, jnp.float32)
-    warming = (now - rate_start) / num_updates / max(config.warm_up, 1e-9)
-    up = config.first + (1 - config.first) * jnp.minimum(warming, 1.0)
+    up = jnp.float32(1.0)
+    if config.warm_up > 0:
+        warming = jnp.minimum((now - rate_start) / (config.warm_up * num_updates), 1.0)
+        up = config.first + (1 - config.first) * warming
     length = max(config.fall_until - config.flat_until, 1e-9)
     falling = jnp.clip((now / num_updates - config.flat_until) / length, 0.0, 1.0)
     down = config.last + (1 - config.last) * 0.5 * (1 + jnp.cos(jnp.pi * falling))
