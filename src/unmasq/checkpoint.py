@@ -1,9 +1,10 @@
 """Checkpoints and weight files: safetensors and JSON, whole or not at all.
 
-A checkpoint is one manifest `NAME.json` and shards `NAME-0.safetensors`, ... below a given size.
-The manifest is renamed into place last and lists every shard with its SHA-256, so a checkpoint
-that was cut off anywhere is recognised. A weight file is a single 16-bit safetensors file that
-carries its network config and geometry: it loads without the problem or Stim.
+A checkpoint is one manifest `NAME.json` and shards `NAME-....safetensors` below a given size; an
+array that is larger is cut. The manifest is renamed into place last and holds the SHA-256 of every
+shard and of itself, so a checkpoint that was cut off or altered anywhere is recognised. A weight
+file is a single 16-bit safetensors file that carries its network config and geometry: it loads
+without the problem or Stim.
 """
 
 import dataclasses
@@ -19,8 +20,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import PyTree
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import save
 
 from unmasq.atomic_files import write_whole
 from unmasq.models import Denoiser, Geometry, NetworkConfig, build_network
@@ -29,7 +30,8 @@ from unmasq.symmetry import Symmetry
 
 SHARD_BYTES = 15 * 2**20
 WEIGHTS_FORMAT = "unmasq-weights-1"
-_HEADER_BYTES = 4096  # room for safetensors' own header in a shard
+_HEADER_BYTES = 4096  # room for safetensors' own header in a shard ...
+_ENTRY_BYTES = 256  # ... and for each array in it
 
 Arrays = dict[str, np.ndarray]
 
@@ -53,14 +55,18 @@ def named_arrays(tree: PyTree) -> Arrays:
 
 
 def restore_arrays(tree: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
-    """The tree with its array leaves replaced by name; shapes must agree, dtypes are kept."""
+    """The tree with its array leaves replaced by name; names and shapes must agree."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
-    missing = [_name(path) for path, _ in leaves if _name(path) not in arrays]
-    if missing:
-        raise NetworkMismatchError(
-            f"checkpoint must hold {missing[0]}: it is missing, with {len(missing) - 1} more. "
-            "It belongs to another network."
-        )
+    names = [_name(path) for path, _ in leaves]
+    for what, found in (
+        ("hold", [name for name in names if name not in arrays]),
+        ("not hold", [name for name in arrays if name not in set(names)]),
+    ):
+        if found:
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            raise NetworkMismatchError(
+                f"checkpoint must {what} {found[0]}{more}: it belongs to another network."
+            )
     new = []
     for path, leaf in leaves:
         array = arrays[_name(path)]
@@ -79,32 +85,46 @@ def save_checkpoint(
     arrays: Mapping[str, np.ndarray],
     header: Mapping[str, Any],
     shard_bytes: int = SHARD_BYTES,
+    shard_name: str | None = None,
 ) -> Path:
-    """Writes shards, then the manifest; returns the manifest's path."""
+    """Writes shards, then the manifest `NAME.json`; returns the manifest's path.
+
+    Where a checkpoint is to replace one of the same name, a new `shard_name` (NAME-... ) keeps the
+    old one whole until the new manifest is in place.
+    """
     folder = Path(folder)
+    pieces, cut = _pieces(arrays, shard_bytes)
     shards = {}
-    for number, names in enumerate(_shards(arrays, shard_bytes)):
-        data = save({key: _contiguous(arrays[key]) for key in names})
-        file = f"{name}-{number}.safetensors"
+    for number, names in enumerate(_shards(pieces, shard_bytes)):
+        data = save({key: _contiguous(pieces[key]) for key in names})
+        file = f"{shard_name or name}-{number}.safetensors"
         write_whole(folder / file, data)
         shards[file] = hashlib.sha256(data).hexdigest()
-    manifest = folder / f"{name}.json"
-    write_whole(manifest, json.dumps({**header, "shards": shards}, indent=1))
-    return manifest
+    manifest = {**header, "cut": cut, "shards": shards}
+    manifest["digest"] = _digest(manifest)
+    path = folder / f"{name}.json"
+    write_whole(path, json.dumps(manifest, indent=1))
+    for shard in folder.glob(f"{name}-*.safetensors"):
+        if shard.name not in shards:
+            shard.unlink(missing_ok=True)
+    return path
 
 
 def load_checkpoint(manifest: str | Path) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays and header; every shard's hash is checked."""
+    """Arrays and header; every hash is checked."""
     manifest = Path(manifest)
     try:
         header = json.loads(manifest.read_bytes())
+        if header.pop("digest", None) not in (_digest(header), None):  # None: an early version
+            raise BrokenCheckpointError("the manifest was altered")
         arrays: Arrays = {}
         for file, digest in header["shards"].items():
             data = (manifest.parent / file).read_bytes()
             if hashlib.sha256(data).hexdigest() != digest:
-                raise BrokenCheckpointError(f"{file} must have the hash in its manifest.")
-            arrays.update(load(data))
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+                raise BrokenCheckpointError(f"{file} was cut off or altered")
+            arrays.update(_load(data))
+        _join(arrays, header.get("cut", {}))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise BrokenCheckpointError(
             f"{manifest} must be a whole checkpoint: {error} ({type(error).__name__})."
         ) from error
@@ -175,31 +195,37 @@ def load_weights(path: str | Path) -> Weights:
     try:
         size = int.from_bytes(data[:8], "little")
         header = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["unmasq"])
-        arrays = load(data)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        arrays = _load(data)
+        found = header.get("format")
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BrokenCheckpointError(
             f"{path} must be a weight file: it is cut off or of another kind "
             f"({type(error).__name__})."
         ) from error
-    if header.get("format") != WEIGHTS_FORMAT:
-        raise BrokenCheckpointError(
-            f"{path} must have format {WEIGHTS_FORMAT}: got {header.get('format')}."
-        )
-    config = NetworkConfig(**header["network"])
-    geometry = _geometry_from(arrays, header)
-    network = build_network(config, geometry, key=jr.key(0))
+    if found != WEIGHTS_FORMAT:
+        raise BrokenCheckpointError(f"{path} must have format {WEIGHTS_FORMAT}: got {found}.")
     tensors = {
         name.removeprefix("network."): array.astype(np.float32)
         for name, array in arrays.items()
         if name.startswith("network.")
     }
-    trained, fixed = eqx.partition(network, eqx.is_inexact_array)
+    try:
+        config = NetworkConfig(**header["network"])
+        geometry = _geometry_from(arrays, header)
+    except (KeyError, TypeError) as error:
+        raise BrokenCheckpointError(
+            f"{path} must be a weight file that this version knows: {error}. Update unmasq."
+        ) from error
+    trained, fixed = eqx.partition(
+        build_network(config, geometry, key=jr.key(0)), eqx.is_inexact_array
+    )
     network = eqx.combine(restore_arrays(trained, tensors), fixed)
-    return Weights(network, config, geometry, header, _model_hash(config, tensors))
+    return Weights(network, config, geometry, header, _model_hash(header["network"], tensors))
 
 
-def _model_hash(config: NetworkConfig, tensors: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(json.dumps(dataclasses.asdict(config), sort_keys=True).encode())
+def _model_hash(config: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:
+    """Of the config as it was saved: options that come later must not change the hash."""
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].astype("<f4").tobytes())
@@ -237,18 +263,64 @@ def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) 
     return Geometry(layout, header["num_logicals"], symmetry)
 
 
+def _digest(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _pieces(
+    arrays: Mapping[str, np.ndarray], limit: int
+) -> tuple[Arrays, dict[str, dict[str, Any]]]:
+    """Arrays too large for one shard cut into flat pieces, and how to join those."""
+    room = limit - _HEADER_BYTES - _ENTRY_BYTES
+    if room < _ENTRY_BYTES:
+        raise ValueError(f"shard_bytes must be at least {2 * _HEADER_BYTES}: got {limit}.")
+    pieces: Arrays = {}
+    cut: dict[str, dict[str, Any]] = {}
+    for name, array in arrays.items():
+        if array.nbytes <= room:
+            pieces[name] = array
+            continue
+        flat = array.reshape(-1)
+        step = room // array.itemsize
+        starts = range(0, flat.size, step)
+        pieces.update({f"{name}[{i}]": flat[i : i + step] for i in starts})
+        cut[name] = {"shape": array.shape, "starts": list(starts)}
+    return pieces, cut
+
+
+def _join(arrays: Arrays, cut: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, entry in cut.items():
+        flat = np.concatenate([arrays.pop(f"{name}[{i}]") for i in entry["starts"]])
+        arrays[name] = flat.reshape(entry["shape"])
+
+
 def _shards(arrays: Mapping[str, np.ndarray], limit: int) -> list[list[str]]:
-    """Names in order, cut so that each group stays below `limit` bytes where it can."""
+    """Names in order, cut so that each group stays below `limit` bytes."""
     groups: list[list[str]] = [[]]
     size = _HEADER_BYTES
     for name, array in arrays.items():
-        cost = array.nbytes + 256
+        cost = array.nbytes + _ENTRY_BYTES
         if groups[-1] and size + cost > limit:
             groups.append([])
             size = _HEADER_BYTES
         groups[-1].append(name)
         size += cost
     return groups
+
+
+def _load(data: bytes) -> Arrays:
+    """As `safetensors.numpy.load`, which does not read the bfloat16 that `save` writes."""
+    return {
+        name: np.frombuffer(view["data"], _dtype(view["dtype"])).reshape(view["shape"])
+        for name, view in deserialize(data)
+    }
+
+
+def _dtype(name: str) -> np.dtype:
+    if name in ("BF16", "BOOL"):
+        return jnp.dtype("bfloat16" if name == "BF16" else "bool")
+    kind = {"F": "float", "I": "int", "U": "uint", "C": "complex"}[name[0]]
+    return np.dtype(kind + name[1:])
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
