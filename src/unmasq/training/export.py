@@ -85,14 +85,14 @@ def card_text(card: Mapping[str, Any]) -> str:
         lines += [
             "",
             "Block error rate (any logical wrong, all rounds together), numbered shots of the",
-            "training seed, T = number of logicals, and T = 1:",
+            f"training seed, asked as trained (T = {card['num_steps']}), and with T = 1:",
             "",
             "| p | failures / shots | rate | T = 1 failures |",
             "| --- | --- | --- | --- |",
         ]
         lines += [
             f"| {row['p']} | {row['failures']} / {row['shots']} | "
-            f"{row['failures'] / row['shots']:.3g} | {row['failures_T1']} |"
+            f"{row['failures'] / row['shots']:.3g} | {row.get('failures_T1', '')} |"
             for row in card["evaluation"]
         ]
     for limit in card.get("limits", []):

@@ -1,4 +1,4 @@
-"""The training loop: set up, update, and once in a while report and save."""
+"""The training loop: set up, update, and once in a while evaluate and save."""
 
 import dataclasses
 import time
@@ -10,20 +10,24 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import PyTree
 
 from unmasq.checkpoint import named_arrays
-from unmasq.models import Geometry, build_network, initial_code_weights
+from unmasq.models import Denoiser, Geometry, build_network, initial_code_weights
 from unmasq.problem import DecodingProblem
-from unmasq.sampling import ShotSampler
-from unmasq.training.config import TrainConfig
+from unmasq.sampling import CHUNK_SHOTS, ShotSampler
+from unmasq.training.config import NoiseSchedule, TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
 from unmasq.training.export import export_weights, with_weights
 from unmasq.training.measure import error_counts
+from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
 from unmasq.training.update import Trainer, TrainState
 
 MAX_ROLLBACKS = 5
+
+
+class TrainingDivergedError(ValueError):
+    """The loss turned NaN again and again."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Progress:
     p: float
     stage: str
     seconds: float
-    failures: str = ""
+    seconds_left: float
+    failures: str = ""  # of the last evaluation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +52,12 @@ class Limits:
     minutes: float | None = None  # stop here; --resume goes on
     fit_minutes: float | None = None  # set num_updates from the measured rate
     save_seconds: float = 120.0
+
+    def __post_init__(self) -> None:
+        for name in ("minutes", "fit_minutes", "save_seconds"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise ValueError(f"{name} must be at least 0: got {value}.")
 
 
 def train(
@@ -64,6 +75,7 @@ def train(
     """Trains until the recipe ends or the clock says stop; returns the final record."""
     started = time.monotonic()
     limits = limits or Limits()
+    config = _with_known_noise(config, problem, say)
     trainer = make_trainer(config, problem, init)
     state = trainer.start()
     spent = 0.0
@@ -74,49 +86,60 @@ def train(
             say(warning)
     else:
         if limits.fit_minutes is not None:
-            trainer, state = _fit(trainer, state, limits.fit_minutes, started, say)
-            config = trainer.config
-        run.create(config, problem)
+            trainer.config = config = _fit(trainer, state, limits.fit_minutes, started, say)
+            state = trainer.start()
+        run.create(config, problem, state)
 
+    ranges = frame_ranges(config, problem.layout.num_frames)
     last_save = time.monotonic()
-    finished = False
-    while not finished:
+    failures = ""
+    stopped = False
+    while not stopped and (frames := _current(ranges, int(state.step))) is not None:
         step = int(state.step)
-        frames = _current(frame_ranges(config, problem.layout.num_frames), step)
-        if frames is None:
-            break
-        begun = time.monotonic()
         updates = min(config.updates_per_call, frames.stop - step)
+        begun = time.monotonic()
         state, losses = trainer.advance(state, frames, updates)
         loss = float(np.mean(np.asarray(losses)))
         now = time.monotonic()
         if not np.isfinite(loss):
             state = _roll_back(run, trainer, state, step, say)
             continue
+        step += updates
         record: dict[str, Any] = {
-            "step": step + updates,
+            "step": step,
             "loss": loss,
-            "samples": (step + updates) * config.batch_size,
+            "samples": step * config.batch_size,
             "samples_per_second": updates * config.batch_size / (now - begun),
-            "p": float(training_p(config.noise, state.step, jnp.float32(config.num_updates))),
+            "p": float(training_p(config.noise, jnp.int32(step), jnp.float32(config.num_updates))),
             "frames": [frames.first, frames.last],
             "seconds": round(spent + now - started, 2),
         }
+        every = config.evaluate_every
+        if run.writes and every is not None and step // every > (step - updates) // every:
+            network = _averaged(trainer, state)
+            rows = error_counts(network, problem, config, [config.noise.p], CHUNK_SHOTS)
+            record["evaluation"] = rows
+            failures = f"{rows[0]['failures']}/{rows[0]['shots']} fail at p {config.noise.p}"
         run.log(record)
+        left = (config.num_updates - step) * (now - begun) / updates
+        if limits.minutes is not None:
+            left = max(min(left, 60 * limits.minutes - (now - started)), 0.0)
+            stopped = bool(agreed(now - started > 60 * limits.minutes))
         report(
             Progress(
-                step + updates,
+                step,
                 config.num_updates,
                 loss,
                 record["samples_per_second"],
                 record["p"],
                 f"frames {frames.first}-{frames.last}",
                 record["seconds"],
+                left,
+                failures,
             )
         )
-        out_of_time = limits.minutes is not None and now - started > 60 * limits.minutes
-        finished = step + updates >= config.num_updates or out_of_time
-        if finished or now - last_save > limits.save_seconds:
+        last = stopped or step == config.num_updates
+        if last or now - last_save > limits.save_seconds:
             run.save(state, spent + time.monotonic() - started)
             if mirror is not None:
                 mirror_run(mirror, state, config, run)
@@ -135,6 +158,9 @@ def make_trainer(
             f"batch_size must divide over {devices} devices: got {config.batch_size}. "
             f"Try --set batch_size={config.batch_size // devices * devices or devices}."
         )
+    ranges = frame_ranges(config, problem.layout.num_frames)  # refuses stages that do not fit
+    if config.objective == "continuous" and ranges[0].first < problem.layout.num_frames - 1:
+        raise ValueError("stages must be empty for a continuous network: it has no frames.")
     geometry = Geometry.of(problem)
     weights = initial_code_weights(problem) if config.network.encoder_layers else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
@@ -148,6 +174,17 @@ def make_trainer(
     return Trainer(config, network, geometry, sampler, mesh)
 
 
+def _with_known_noise(
+    config: TrainConfig, problem: DecodingProblem, say: Callable[[str], None]
+) -> TrainConfig:
+    """Without a formula for the priors there is one p to train and to evaluate at."""
+    known = NoiseSchedule(problem.p)
+    if problem.channels is not None or (config.noise == known and not config.evaluate_p):
+        return config
+    say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at that p")
+    return dataclasses.replace(config, noise=known, evaluate_p=())
+
+
 def _current(ranges: list[FrameRange], step: int) -> FrameRange | None:
     return next((frames for frames in ranges if frames.start <= step < frames.stop), None)
 
@@ -158,12 +195,17 @@ def _roll_back(
     """The last good state, with other random numbers ahead of it."""
     count = int(state.rollbacks) + 1
     if count > MAX_ROLLBACKS:
-        raise FloatingPointError(
-            f"the loss turned NaN {count} times, last at update {step}. Lower the learning rate: "
-            "--set optimizer.learning_rate=..."
+        raise TrainingDivergedError(
+            f"loss must stay finite: it turned NaN {count} times, last after update {step}. Lower "
+            "the learning rate (--set optimizer.learning_rate=...) and start anew."
         )
-    good, _, _ = run.restore(trainer.start())
-    say(f"loss is not finite near update {step}: back to update {int(good.step)} (no. {count})")
+    good, _, warnings = run.restore(state)
+    for warning in warnings:
+        say(warning)
+    say(
+        f"loss is not finite after update {step}: back to update {int(good.step)}, on with other "
+        f"random numbers (no. {count} of at most {MAX_ROLLBACKS})"
+    )
     return trainer.place(good._replace(rollbacks=jnp.asarray(count, jnp.int32)))
 
 
@@ -173,26 +215,30 @@ def _fit(
     minutes: float,
     started: float,
     say: Callable[[str], None],
-) -> tuple[Trainer, TrainState]:
-    """Measures the rate of the last stage on throwaway updates and sets `num_updates` by it."""
+) -> TrainConfig:
+    """Measures every stage on throwaway updates and sets `num_updates` by it."""
     config = trainer.config
-    ranges = frame_ranges(config, trainer.geometry.layout.num_frames)
-    for frames in ranges:  # compile every stage before the clock is read
-        state, losses = trainer.advance(state, frames, config.updates_per_call)
-        jax.block_until_ready(losses)
-    begun = time.monotonic()
-    for _ in range(3):
-        state, losses = trainer.advance(state, ranges[-1], config.updates_per_call)
-        jax.block_until_ready(losses)
-    seconds = (time.monotonic() - begun) / (3 * config.updates_per_call)
-    left = 60 * minutes - (time.monotonic() - started)
-    updates = max(int(left / seconds), config.updates_per_call)
+    needed = 0.0
+    for frames in frame_ranges(config, trainer.geometry.layout.num_frames):
+        for call in range(4):
+            if call == 1:  # compiled by now
+                begun = time.monotonic()
+            state, losses = trainer.advance(state, frames, config.updates_per_call)
+            jax.block_until_ready(losses)
+        seconds = (time.monotonic() - begun) / (3 * config.updates_per_call)
+        needed += seconds * (frames.stop - frames.start)
+    left = max(60 * minutes - (time.monotonic() - started), 0.0)
+    updates = agreed(max(int(config.num_updates * left / needed), config.updates_per_call))
     say(
-        f"{config.batch_size / seconds:,.0f} samples/s measured: {updates} updates "
-        f"fill the {left:.0f} s left of {minutes} minutes"
+        f"{config.num_updates * config.batch_size / needed:,.0f} samples/s measured: "
+        f"{updates} updates fill the {left:.0f} s left of {minutes} minutes"
     )
-    trainer.config = dataclasses.replace(config, num_updates=updates)
-    return trainer, trainer.start()
+    return dataclasses.replace(config, num_updates=updates)
+
+
+def _averaged(trainer: Trainer, state: TrainState) -> Denoiser:
+    """The network with its averaged weights, on this process's first device."""
+    return trainer.network(jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), state.average))
 
 
 def _finish(
@@ -204,34 +250,31 @@ def _finish(
     mirror: str | Path | None,
     seconds: float,
 ) -> dict[str, Any]:
+    """Evaluates, logs and exports the averaged weights."""
+    step = int(state.step)
     record: dict[str, Any] = {
-        "step": int(state.step),
-        "samples": int(state.step) * config.batch_size,
+        "step": step,
+        "samples": step * config.batch_size,
         "seconds": round(seconds, 2),
-        "finished": int(state.step) >= config.num_updates,
+        "finished": step >= config.num_updates,
     }
-    if run.writes and config.evaluate_shots:
-        local: PyTree = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), state.average)
+    if not run.writes:
+        return record
+    if config.evaluate_shots:
+        error_rates = config.evaluate_p or (config.noise.p,)
         record["evaluation"] = error_counts(
-            trainer.network(local),
-            problem,
-            config.evaluate_p or (config.noise.p,),
-            config.evaluate_shots,
-            in_order=config.objective == "autoregressive",
-            dtype=config.compute_dtype,
+            _averaged(trainer, state), problem, config, error_rates, config.evaluate_shots
         )
     run.log(record)
-    if run.writes:
-        facts = {
-            "samples": record["samples"],
-            "updates": record["step"],
-            "seconds": record["seconds"],
-            "evaluation": record.get("evaluation", []),
-            **{key: run.manifest()[key] for key in ("device", "commit")},
-        }
-        folders = [run.path] if mirror is None else [run.path, mirror]
-        for folder in folders:
-            export_weights(folder, config, problem, named_arrays(state.average), facts)
+    facts = {
+        "samples": record["samples"],
+        "updates": record["step"],
+        "seconds": record["seconds"],
+        "evaluation": record.get("evaluation", []),
+        **{key: run.manifest()[key] for key in ("device", "commit")},
+    }
+    for folder in [run.path] if mirror is None else [run.path, mirror]:
+        export_weights(folder, config, problem, named_arrays(state.average), facts)
     if mirror is not None:
         mirror_run(mirror, state, config, run)
     return record

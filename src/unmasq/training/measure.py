@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from unmasq.decoding.unmasking import unmask, unmask_in_order
-from unmasq.models import Denoiser, MaskedDenoiser, cast_floats
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity
+from unmasq.models import Denoiser
 from unmasq.problem import DecodingProblem
 from unmasq.sampling import CHUNK_SHOTS, EvaluationShots
+from unmasq.training.config import TrainConfig
+from unmasq.training.update import training_steps
 
 TRAINING_SEED = 1  # published numbers use another seed's shots
 
@@ -19,47 +18,33 @@ TRAINING_SEED = 1  # published numbers use another seed's shots
 def error_counts(
     network: Denoiser,
     problem: DecodingProblem,
-    p_values: Sequence[float],
+    config: TrainConfig,
+    error_rates: Sequence[float],
     shots: int,
-    *,
-    in_order: bool = False,
-    dtype: str = "float32",
 ) -> list[dict[str, Any]]:
-    """Failures among `shots` (whole chunks) at each p, with T = n_l and with T = 1."""
-    if not isinstance(network, MaskedDenoiser):
-        return []
-    compute: MaskedDenoiser = cast_floats(network, jnp.dtype(dtype))
-    size = problem.num_logicals
-
-    @eqx.filter_jit
-    def failures(network: MaskedDenoiser, syndrome: jax.Array, logicals: jax.Array) -> list:
-        memory = network.encode(syndrome)
-
-        def denoise(tokens):
-            return network.denoise(memory, tokens)
-
-        full = (
-            unmask_in_order(denoise, len(syndrome), size)
-            if in_order
-            else unmask(denoise, len(syndrome), size, size)
-        )
-        once = unmask(denoise, len(syndrome), size, 1)
-        return [jnp.any(r.logicals != logicals, axis=1).sum() for r in (full, once)]
-
+    """Failures among `shots` (whole chunks) at each p, asked as trained; masked also with T = 1."""
+    identity = Identity(
+        config.name,
+        "not yet known",
+        problem.structure_id,
+        config.objective,
+        training_steps(config, problem.num_logicals),
+        problem.num_detectors,
+        problem.num_logicals,
+    )
+    decoder = DiffusionDecoder(network, identity, dtype=config.compute_dtype)
+    decoders = {"failures": decoder}
+    if config.objective == "masked":
+        decoders["failures_T1"] = decoder.with_steps(1)
+    chunks = -(-shots // CHUNK_SHOTS)
     results = []
-    for p in p_values:
+    for p in error_rates:
         source = EvaluationShots(problem.at(p), TRAINING_SEED)
-        counts = np.zeros(2, np.int64)
-        chunks = -(-shots // CHUNK_SHOTS)
+        row = {"p": p, "shots": chunks * CHUNK_SHOTS, **dict.fromkeys(decoders, 0)}
         for number in range(chunks):
-            chunk = source.chunk(number)
-            counts += np.asarray(failures(compute, chunk.syndrome, chunk.logicals))
-        results.append(
-            {
-                "p": p,
-                "shots": chunks * CHUNK_SHOTS,
-                "failures": int(counts[0]),
-                "failures_T1": int(counts[1]),
-            }
-        )
+            syndrome, logicals = (np.asarray(bits) for bits in source.chunk(number))
+            for name, decoder in decoders.items():
+                wrong = decoder.decode_batch(syndrome) != logicals
+                row[name] += int(wrong.any(axis=1).sum())
+        results.append(row)
     return results

@@ -1,25 +1,27 @@
 """A training run on disk: config, manifest, problem, metrics and checkpoints.
 
 Everything is written whole. After a kill at any moment the folder resumes from its newest whole
-checkpoint; metrics of updates that the checkpoint does not know are dropped, since they are made
-again.
+checkpoint (the first is written before the run exists); metrics of updates that the checkpoint
+does not know are dropped, since they are made again. All processes of a run must see one folder.
 """
 
+import contextlib
 import json
+import os
 import platform
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import jax
-import numpy as np
 
 from unmasq.atomic_files import write_whole
 from unmasq.checkpoint import (
+    Arrays,
     BrokenCheckpointError,
     ProblemMismatchError,
     delete_checkpoint,
@@ -32,6 +34,8 @@ from unmasq.checkpoint import (
 from unmasq.problem import DecodingProblem
 from unmasq.problem_file import load_problem, save_problem
 from unmasq.training.config import TrainConfig, from_json, to_json
+from unmasq.training.measure import TRAINING_SEED
+from unmasq.training.processes import agreed, same_everywhere
 from unmasq.training.update import TrainState
 
 KEPT_CHECKPOINTS = 2
@@ -48,90 +52,136 @@ class RunFolder:
     def metrics_path(self) -> Path:
         return self.path / "metrics.jsonl"
 
-    def create(self, config: TrainConfig, problem: DecodingProblem) -> None:
+    def create(self, config: TrainConfig, problem: DecodingProblem, state: TrainState) -> None:
         """A new run; an existing one is refused, so that nothing is overwritten."""
-        if (self.path / "config.json").exists():
+        if agreed((self.path / "config.json").exists()):
             raise ValueError(
                 f"--out must be a new folder: got {self.path}, which holds a run. "
                 f"Go on with it by --resume {self.path}, or choose another folder."
             )
-        if self.writes:
+        if not self.writes:
+            return
+        with _clear_errors(self.path, "Choose another folder, or make room, and start again."):
             save_problem(problem, self.path / "problem.safetensors")
-            write_whole(self.path / "manifest.json", json.dumps(_manifest(problem), indent=1))
-            write_whole(self.path / "config.json", to_json(config))
+            manifest = json.dumps(_manifest(config, problem), indent=1)
+            write_whole(self.path / "manifest.json", manifest)
+            self.save(state, 0.0)
+            write_whole(self.path / "config.json", to_json(config))  # last: now it is a run
 
     def open(self) -> tuple[TrainConfig, DecodingProblem]:
         """Config and problem of an existing run."""
-        if not (self.path / "config.json").exists():
-            raise ValueError(
-                f"--resume must name a run folder: got {self.path}, which has no config.json. "
-                "Start a run with --out."
-            )
-        config = from_json((self.path / "config.json").read_bytes())
+        for name in ("config.json", "manifest.json", "problem.safetensors"):
+            if not (self.path / name).exists():
+                raise ValueError(
+                    f"--resume must name a run folder: got {self.path}, which has no {name}. "
+                    "Start a run with --out (a slim copy serves as --init)."
+                )
+        try:
+            config = from_json((self.path / "config.json").read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{self.path / 'config.json'}: {error}") from error
         problem = load_problem(self.path / "problem.safetensors")
-        expected = self.manifest()["structure_id"]
-        if expected != problem.structure_id:
-            raise ProblemMismatchError(
-                f"{self.path} must hold the problem it was started with ({expected}): "
-                f"got {problem.structure_id}."
-            )
+        self._require_problem(problem.structure_id, "problem.safetensors")
         return config, problem
 
     def manifest(self) -> dict[str, Any]:
         """Where and with what the run was started."""
-        return json.loads((self.path / "manifest.json").read_bytes())
+        path = self.path / "manifest.json"
+        try:
+            manifest = json.loads(path.read_bytes())
+            return {**manifest, "structure_id": manifest["structure_id"]}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path} must be the manifest of a run: {error!r}.") from error
 
     def save(self, state: TrainState, seconds: float) -> None:
         """A full checkpoint; older ones beyond the last two go."""
         if not self.writes:
             return
+        step = int(state.step)
         header = {
-            "step": int(state.step),
+            "step": step,
             "seconds": seconds,
             "structure_id": self.manifest()["structure_id"],
         }
-        name = f"step-{int(state.step):09d}"
-        save_checkpoint(self.path, name, named_arrays(state), header)
-        for manifest in self.checkpoints()[KEPT_CHECKPOINTS:]:
-            delete_checkpoint(manifest)
+        with _clear_errors(self.path):
+            if self.metrics_path.exists():  # not behind the checkpoint after a power cut either
+                with self.metrics_path.open("a") as file:
+                    os.fsync(file.fileno())
+            save_checkpoint(self.path, f"step-{step:09d}", named_arrays(state), header)
+            for manifest in self.checkpoints()[KEPT_CHECKPOINTS:]:
+                delete_checkpoint(manifest)
 
     def checkpoints(self) -> list[Path]:
         """Manifests, newest first."""
         return sorted(self.path.glob("step-*.json"), reverse=True)
 
     def restore(self, state: TrainState) -> tuple[TrainState, float, list[str]]:
-        """The newest whole checkpoint, its seconds, and what had to be passed over.
+        """The newest whole checkpoint in place of `state`, its seconds, and what was passed over.
 
-        A run killed before its first checkpoint begins again: the given state comes back.
+        Broken checkpoints are set aside as NAME.broken: the run goes another way now.
         """
-        warnings: list[str] = []
-        for manifest in self.checkpoints():
-            try:
-                arrays, header = load_checkpoint(manifest)
-            except BrokenCheckpointError as error:
-                warnings.append(f"passed over {manifest.name}: {error}")
-                continue
+        arrays, header, broken = newest_whole(self.checkpoints(), self.path)
+        self._require_problem(header.get("structure_id"), f"step-{header['step']:09d}.json")
+        restored = restore_arrays(state, arrays)
+        if not same_everywhere(header["step"]):
+            raise ValueError(
+                f"all processes must see the same {self.path}: got update {header['step']} here "
+                "and another one elsewhere. Use a folder that they share."
+            )
+        if self.writes:
+            self._sweep(broken)
             self._drop_metrics_after(header["step"])
-            return restore_arrays(state, arrays), float(header["seconds"]), warnings
-        if warnings:
-            raise BrokenCheckpointError(f"{self.path} has no whole checkpoint left: {warnings[0]}")
-        self._drop_metrics_after(0)
-        return state, 0.0, warnings
+        warnings = [f"passed over {path.name}: {why}" for path, why in broken.items()]
+        return restored, float(header["seconds"]), warnings
 
     def log(self, record: Mapping[str, Any]) -> None:
         """Appends one line of metrics."""
         if self.writes:
-            with self.metrics_path.open("a") as file:
+            with _clear_errors(self.path), self.metrics_path.open("a") as file:
                 file.write(json.dumps(record) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
         """All whole lines of the metrics."""
         return read_metrics(self.metrics_path)
 
+    def _require_problem(self, structure_id: str | None, file: str) -> None:
+        expected = self.manifest()["structure_id"]
+        if structure_id != expected:
+            raise ProblemMismatchError(
+                f"{self.path / file} must belong to the problem that the run was started with, "
+                f"structure {expected}: got {structure_id}."
+            )
+
     def _drop_metrics_after(self, step: int) -> None:
-        if self.writes and self.metrics_path.exists():
-            kept = [record for record in self.metrics() if record["step"] <= step]
+        """Also the closing record of a finished run, which is made again."""
+        if self.metrics_path.exists():
+            kept = [r for r in self.metrics() if r["step"] <= step and not r.get("finished")]
             write_whole(self.metrics_path, "".join(json.dumps(r) + "\n" for r in kept))
+
+    def _sweep(self, broken: Mapping[Path, str]) -> None:
+        """Sets broken checkpoints aside and removes what a kill left half-written."""
+        for manifest in broken:
+            manifest.replace(manifest.with_suffix(".broken"))
+        for shard in self.path.glob("step-*.safetensors"):
+            manifest = self.path / shard.name.rsplit("-", 1)[0]
+            if not any(manifest.with_suffix(end).exists() for end in (".json", ".broken")):
+                shard.unlink()
+        for name in ("step-*", "metrics.jsonl.*"):
+            for temporary in self.path.glob(f".{name}"):
+                temporary.unlink()
+
+
+_SAVED = "All that was saved is still there: make room and go on with --resume."
+
+
+@contextlib.contextmanager
+def _clear_errors(folder: Path, way_out: str = _SAVED) -> Iterator[None]:
+    """A full disk and the like in one line that says what is left."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(f"{folder} must be writable: {reason}. {way_out}") from error
 
 
 def mirror_run(folder: str | Path, state: TrainState, config: TrainConfig, run: RunFolder) -> None:
@@ -140,15 +190,14 @@ def mirror_run(folder: str | Path, state: TrainState, config: TrainConfig, run: 
         return
     folder = Path(folder)
     slim = {"weights": state.weights, "average": state.average}
-    arrays = {
-        f"{group}.{name}": array
-        for group, tree in slim.items()
-        for name, array in named_arrays(tree).items()
-    }
-    save_checkpoint(folder, "slim", arrays, {"step": int(state.step)})
-    write_whole(folder / "config.json", to_json(config))
-    if run.metrics_path.exists():
-        write_whole(folder / "metrics.jsonl", run.metrics_path.read_bytes())
+    step = int(state.step)
+    with _clear_errors(folder):
+        save_checkpoint(
+            folder, "slim", named_arrays(slim), {"step": step}, shard_name=f"slim-{step:09d}"
+        )
+        write_whole(folder / "config.json", to_json(config))
+        if run.metrics_path.exists():
+            write_whole(folder / "metrics.jsonl", run.metrics_path.read_bytes())
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
@@ -163,13 +212,13 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _manifest(problem: DecodingProblem) -> dict[str, Any]:
+def _manifest(config: TrainConfig, problem: DecodingProblem) -> dict[str, Any]:
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "structure_id": problem.structure_id,
         "problem": problem.name,
-        "commit": _git("rev-parse", "HEAD"),
-        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "seeds": {"training": config.seed, "evaluation": TRAINING_SEED},
+        **_commit(),
         "versions": {
             name: metadata.version(name) for name in ("jax", "jaxlib", "equinox", "optax", "numpy")
         },
@@ -178,6 +227,13 @@ def _manifest(problem: DecodingProblem) -> dict[str, Any]:
         "devices": jax.device_count(),
         "processes": jax.process_count(),
     }
+
+
+def _commit() -> dict[str, Any]:
+    if not _git("ls-files", Path(__file__).name):  # installed, perhaps inside another repository
+        return {"commit": None, "dirty": None}
+    dirty = bool(_git("status", "--porcelain", "--untracked-files=no"))
+    return {"commit": _git("rev-parse", "HEAD"), "dirty": dirty}
 
 
 def _git(*arguments: str) -> str | None:
@@ -195,20 +251,30 @@ def _git(*arguments: str) -> str | None:
     return result.stdout.strip()
 
 
-def load_average(path: str | Path) -> dict[str, np.ndarray]:
+def newest_whole(
+    manifests: Sequence[Path], folder: Path
+) -> tuple[Arrays, dict[str, Any], dict[Path, str]]:
+    """Arrays and header of the first that is whole, and what is wrong with those before it."""
+    broken: dict[Path, str] = {}
+    for manifest in manifests:
+        try:
+            return *load_checkpoint(manifest), broken
+        except BrokenCheckpointError as error:
+            broken[manifest] = str(error)
+    why = next(iter(broken.values()), "got none.")
+    raise BrokenCheckpointError(f"{folder} must hold a whole checkpoint: {why}")
+
+
+def load_average(path: str | Path) -> Arrays:
     """Averaged weights by name: of a weight file, a checkpoint, or the newest in a folder."""
     path = Path(path)
     if path.suffix == ".safetensors":
         weights = load_weights(path)
         return named_arrays(eqx.filter(weights.network, eqx.is_inexact_array))
-    manifest = path
+    manifests = [path]
     if path.is_dir():
-        found = [path / "slim.json"] if (path / "slim.json").exists() else []
-        found += sorted(path.glob("step-*.json"), reverse=True)
-        if not found:
-            raise ValueError(f"{path} must hold a checkpoint (slim.json or step-*.json): got none.")
-        manifest = found[0]
-    arrays, _ = load_checkpoint(manifest)
+        manifests = [*path.glob("slim.json"), *RunFolder(path).checkpoints()]
+    arrays, _, _ = newest_whole(manifests, path)
     return {
         name.removeprefix("average."): array
         for name, array in arrays.items()

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 from jax.sharding import NamedSharding, PartitionSpec
-from jaxtyping import Array, Float32, Int32, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree, UInt8
 
+from unmasq.diffusion.gaussian import betas
 from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
 from unmasq.sampling import ShotSampler
@@ -64,7 +65,7 @@ class Trainer:
         self.optimizer = make_optimizer(config.optimizer)
         self._replicated = NamedSharding(mesh, PartitionSpec())
         self._by_shot = NamedSharding(mesh, PartitionSpec("shots"))
-        self._compiled: dict[tuple[int, int], tuple[ShotSampler, Callable]] = {}
+        self._compiled: dict[tuple[int, int], tuple[tuple[ShotSampler, PyTree], Callable]] = {}
         self._key = jr.key(config.seed, impl=config.generator)
 
     def start(self) -> TrainState:
@@ -87,24 +88,26 @@ class Trainer:
     def advance(
         self, state: TrainState, frames: FrameRange, updates: int
     ) -> tuple[TrainState, Float32[Array, " updates"]]:
-        """At most `updates_per_call` updates; returns their losses too. Consumes the old state."""
+        """At most `updates_per_call` updates; returns their losses too. Consumes the old state.
+
+        Where the new state is not finite, neither are the losses.
+        """
         key = (frames.first, frames.last)
         if key not in self._compiled:
             self._compiled[key] = self._compile(frames)
-        sampler, function = self._compiled[key]
+        constants, function = self._compiled[key]
         # Traced, so that a run whose length is set by the clock need not compile twice.
         schedule = Schedule(
             jnp.float32(self.config.num_updates),
             jnp.float32(frames.rate),
             jnp.float32(frames.rate_start),
         )
-        state, losses = function(state, sampler, self._fixed, schedule, jnp.int32(updates))
+        state, losses = function(state, *constants, schedule, jnp.int32(updates))
         return state, losses[:updates]
 
-    def _compile(self, frames: FrameRange) -> tuple[ShotSampler, Callable]:
+    def _compile(self, frames: FrameRange) -> tuple[tuple[ShotSampler, PyTree], Callable]:
         intermediate = frames.first < self.geometry.layout.num_frames - 1
-        sampler = jax.device_put(self._samplers(intermediate), self._replicated)
-
+        constants = (self._samplers(intermediate), self._fixed)
         size = self.config.updates_per_call
 
         def run(state, sampler, fixed, schedule, updates):
@@ -114,9 +117,11 @@ class Trainer:
                 return state, losses.at[i].set(loss)
 
             # `updates` is traced: a short last call of a stage must not compile anew.
-            return jax.lax.fori_loop(0, updates, body, (state, jnp.zeros((size,))))
+            state, losses = jax.lax.fori_loop(0, updates, body, (state, jnp.zeros((size,))))
+            return state, jnp.where(_is_finite(state), losses, jnp.nan)
 
-        return sampler, jax.jit(run, donate_argnums=0)
+        function = jax.jit(run, donate_argnums=0, out_shardings=self._replicated)
+        return jax.device_put(constants, self._replicated), function
 
     def _update(
         self,
@@ -195,10 +200,17 @@ class Trainer:
         return memory, jnp.concatenate([used[:, i] for i in range(used.shape[1])])
 
 
+def _is_finite(tree: PyTree) -> Bool[Array, ""]:
+    floats = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in floats]))
+
+
 def training_steps(config: TrainConfig, num_logicals: int) -> int:
     """T of the objective, checked against the problem."""
     if config.objective == "continuous":
-        return config.num_steps or CONTINUOUS_STEPS
+        num_steps = config.num_steps or CONTINUOUS_STEPS
+        betas(num_steps)  # refuses a T that is too small
+        return num_steps
     num_steps = config.num_steps or num_logicals
     require_divisor(num_steps, num_logicals)
     return num_steps
