@@ -5,7 +5,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 if TYPE_CHECKING:
     from unmasq.training import TrainConfig
@@ -15,17 +15,16 @@ PLAIN_SECONDS = 10.0
 
 
 class TrainingDisplay:
-    """A progress bar on a terminal, a line every ten seconds elsewhere."""
+    """A progress bar on a terminal, a line every ten seconds elsewhere; or nothing at all."""
 
-    def __init__(self, config: "TrainConfig"):
-        self._console = Console(stderr=True)
+    def __init__(self, config: "TrainConfig", *, quiet: bool = False):
+        self._console = Console(stderr=True, quiet=quiet)
         self._config = config
         self._last_line = 0.0
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[facts]}"),
-            TimeRemainingColumn(),
             console=self._console,
             disable=not self._console.is_terminal,
         )
@@ -41,10 +40,15 @@ class TrainingDisplay:
         self._bar.stop()
 
     def report(self, progress: "TrainingProgress") -> None:
-        facts = (
-            f"loss {progress.loss:.4f}  {progress.samples_per_second:,.0f} samples/s  "
-            f"p {progress.p:.4f}  {progress.stage}  {progress.failures}"
-        )
+        parts = [
+            f"loss {progress.loss:.4f}",
+            f"{progress.samples_per_second:,.0f} samples/s",
+            f"p {progress.p:.4f}",
+            progress.stage,
+            progress.failures,
+            f"{_clock(progress.seconds_left)} left",
+        ]
+        facts = "  ".join(part for part in parts if part)
         self._bar.update(
             self._task, completed=progress.step, total=progress.num_updates, facts=facts
         )
@@ -68,7 +72,14 @@ class TrainingDisplay:
         )
         for row in record.get("evaluation", []):
             rate = row["failures"] / row["shots"]
+            once = f"; T = 1: {row['failures_T1']}" if "failures_T1" in row else ""
             self.say(
                 f"p = {row['p']}: {row['failures']} failures in {row['shots']} shots "
-                f"({rate:.3g}); T = 1: {row['failures_T1']}"
+                f"({rate:.3g}){once}"
             )
+
+
+def _clock(seconds: float) -> str:
+    """Hours, minutes and seconds, such as 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

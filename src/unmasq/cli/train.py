@@ -37,15 +37,18 @@ def train(
         list[str] | None, typer.Option("--set", help="key=value, such as network.width=64.")
     ] = None,
     distributed: Annotated[
-        bool, typer.Option(help="One of several processes: jax.distributed.initialize().")
+        bool,
+        typer.Option(help="One of several processes; Slurm, MPI and others say which by itself."),
     ] = False,
+    coordinator: Annotated[
+        str | None, typer.Option(help="Elsewhere: HOST:PORT of process 0, the same for all,")
+    ] = None,
+    num_processes: Annotated[int | None, typer.Option(help="how many there are,")] = None,
+    process_id: Annotated[int | None, typer.Option(help="and which this is, from 0.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the final record.")] = False,
 ) -> None:
     """Train a decoder; a run that was killed goes on with --resume."""
-    import jax
-
-    if distributed:
-        jax.distributed.initialize()
+    _join_processes(distributed, coordinator, num_processes, process_id)
     from unmasq.cli.progress import TrainingDisplay
     from unmasq.training.loop import Limits
     from unmasq.training.loop import train as run_training
@@ -62,12 +65,10 @@ def train(
                 "leave out recipe, --problem, --init, --fit-minutes and --set."
             )
         config, decoding_problem = folder.open()
-    elif recipe is None:
-        raise ValueError("recipe must be given for a new run: see `unmasq train --help`.")
     else:
         config, decoding_problem = _new_run(recipe, settings or [], problem)
 
-    with TrainingDisplay(config) as display:
+    with TrainingDisplay(config, quiet=not folder.writes) as display:
         record = run_training(
             config,
             decoding_problem,
@@ -79,16 +80,41 @@ def train(
             report=display.report,
             say=display.say,
         )
-    display.summary(record, as_json=json_output)
+    if folder.writes:
+        display.summary(record, as_json=json_output)
+
+
+def _join_processes(
+    distributed: bool, coordinator: str | None, num_processes: int | None, process_id: int | None
+) -> None:
+    """Before anything else touches a device."""
+    import jax
+
+    given = [value is not None for value in (coordinator, num_processes, process_id)]
+    if any(given) and not (distributed and all(given)):
+        raise ValueError(
+            "--coordinator, --num-processes and --process-id must come together, "
+            "with --distributed."
+        )
+    if distributed:
+        try:
+            jax.distributed.initialize(coordinator, num_processes, process_id)
+        except (ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"--distributed found no other processes: {error} Start it under Slurm or MPI, or "
+                "give --coordinator HOST:PORT --num-processes N --process-id I."
+            ) from error
 
 
 def _new_run(
-    recipe: str, settings: list[str], problem_file: Path | None
+    recipe: str | None, settings: list[str], problem_file: Path | None
 ) -> "tuple[TrainConfig, DecodingProblem]":
     from unmasq.problem_file import load_problem
-    from unmasq.recipes import get_recipe
+    from unmasq.recipes import RECIPES, get_recipe
     from unmasq.training import override
 
+    if recipe is None:
+        raise ValueError(f"recipe must be one of {', '.join(RECIPES)}: got none.")
     config = override(get_recipe(recipe), settings)
     if problem_file is not None:
         return config, load_problem(problem_file)
