@@ -6,12 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from tiny_network import write_tiny_network
 from unmasq.building import problem_from_code
-from unmasq.checkpoint import load_weights
+from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
 from unmasq.decoding.diffusion_decoder import load
@@ -154,6 +155,15 @@ def test_the_hash_follows_the_weights(files, tmp_path):
     again = tmp_path / "renamed.safetensors"
     write_tiny_network(again, PROBLEM, seed=0)
     assert read_model(again).model_hash == read_model(files["first"]).model_hash
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, ml_dtypes.bfloat16])
+def test_the_hash_agrees_with_that_of_the_loaded_weights(files, tmp_path, dtype):
+    weights = load_weights(files["first"])
+    path = tmp_path / "again.safetensors"
+    network, config, geometry = weights.network, weights.config, weights.geometry
+    save_weights(path, network, config, geometry, weights.header, dtype=dtype)
+    assert read_model(path).model_hash == load_weights(path).model_hash
 
 
 def test_listing_needs_no_jax(files):

@@ -14,6 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unmasq.suggest import nearest
 
 ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
@@ -187,18 +190,20 @@ def _first_of_one_kind(models: Sequence[ModelFile], what: str) -> ModelFile:
 
 
 def _model_hash(path: Path) -> str:
-    import numpy as np
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            network = json.loads(file.metadata()["unmasq"])["network"]
-            digest = hashlib.sha256(json.dumps(network, sort_keys=True).encode())
-            names = [key for key in file.keys() if key.startswith("network.")]  # noqa: SIM118
-            for name in sorted(key.removeprefix("network.") for key in names):
-                digest.update(name.encode())
-                tensor: np.ndarray = file.get_tensor(f"network.{name}")
-                digest.update(tensor.astype("<f4").tobytes())
-    except SafetensorError as error:
-        raise ValueError(f"{path} must be a weight file: it is cut off ({error}).") from error
+    data = path.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    tensors = json.loads(data[8:start])
+    network = json.loads(tensors["__metadata__"]["unmasq"])["network"]
+    digest = hashlib.sha256(json.dumps(network, sort_keys=True).encode())
+    for name in sorted(key for key in tensors if key.startswith("network.")):
+        first, stop = tensors[name]["data_offsets"]
+        values = _as_float32(data[start + first : start + stop], tensors[name]["dtype"])
+        digest.update(name.removeprefix("network.").encode())
+        digest.update(values.tobytes())
     return digest.hexdigest()
+
+
+def _as_float32(data: bytes, dtype: str) -> NDArray[np.float32]:
+    if dtype == "BF16":  # the upper half of a float32
+        return (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4")
+    return np.frombuffer(data, {"F16": "<f2", "F32": "<f4"}[dtype]).astype("<f4")
