@@ -6,6 +6,7 @@ from unmasq.models.continuous import ContinuousDenoiser
 from unmasq.models.geometry import Geometry, initial_code_weights
 from unmasq.models.layers import cast_floats, count_parameters
 from unmasq.models.masked import MaskedDenoiser
+from unmasq.models.rounds import for_rounds
 
 __all__ = [
     "ContinuousDenoiser",
@@ -16,5 +17,6 @@ __all__ = [
     "build_network",
     "cast_floats",
     "count_parameters",
+    "for_rounds",
     "initial_code_weights",
 ]

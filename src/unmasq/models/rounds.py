@@ -1,0 +1,34 @@
+"""A trained network on another number of rounds than it was trained for."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from unmasq.models.geometry import Geometry
+from unmasq.models.masked import MaskedDenoiser
+
+
+def for_rounds(network: MaskedDenoiser, geometry: Geometry) -> MaskedDenoiser:
+    """The same weights for `geometry`, which differs only in its number of rounds R'.
+
+    Frame r < R' takes the trained K[min(r, R - 1)]; the last, noiseless frame takes K[R]. Nothing
+    else in the network knows the frame.
+    """
+    trained = network.encoder.code_weights
+    if trained is None or len(trained) < 2 or geometry.layout.num_frames < 2:
+        raise ValueError("rounds must be at least 1, in the problem and in the network's training.")
+    sizes = (network.encoder.grid.shape[1], network.num_logicals)
+    wanted = (geometry.layout.num_checks, geometry.num_logicals)
+    if sizes != wanted:
+        raise ValueError(
+            f"geometry must have the network's {sizes[0]} check sites and {sizes[1]} logicals: "
+            f"got {wanted[0]} and {wanted[1]}."
+        )
+    last = len(trained) - 1
+    frames = np.minimum(np.arange(geometry.layout.num_frames), last - 1)
+    frames[-1] = last
+    return eqx.tree_at(
+        lambda net: (net.encoder.code_weights, net.encoder.grid),
+        network,
+        (trained[frames], jnp.asarray(geometry.layout.grid())),
+    )
