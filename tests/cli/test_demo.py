@@ -1,31 +1,64 @@
+import dataclasses
 import re
 
 import pytest
 
 from command_line import refusal, run
+from tiny_network import CONFIG, write_tiny_network
+from unmasq.building import problem_from_code
 from unmasq.cli import demo
+from unmasq.codes import get_code
+from unmasq.decoding.model_store import find_model
+
+ROW = re.compile(
+    r"\s*(0\.00\d) +(unmasq, T = \d|bposd-x) +(\d+) / (\d+) +(\S.*?) +(\d+) +([\d.]+)$"
+)
 
 
-def test_the_demo_decodes_prints_a_table_and_draws_a_plot(capsys, tmp_path, monkeypatch):
-    """On the smallest code and for a few seconds; the first point has shots in any case."""
-    monkeypatch.setattr(demo, "CODE", "bb18")
-    monkeypatch.setattr(demo, "ROUNDS", 2)
-    code, out, err = run(capsys, "demo", "--seconds", 3, "--out", tmp_path)
-    assert code == 0
-    assert "structure" in err
-    assert "[[18,4,4]], circuit noise, 2 rounds, basis X, bposd-x" in out
-    rows = [line.split() for line in out.splitlines() if re.match(r"\s*0\.00\d ", line)]
-    assert [row[0] for row in rows][0] == "0.004"
-    for row in rows:
-        shots, failures = int(row[1]), int(row[2])
-        assert shots % 8 == 0
-        assert 0 <= failures <= shots
-    content = (tmp_path / "demo.png").read_bytes()
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """An untrained network for the smallest code takes the place of the shipped one."""
+    path = tmp_path / "small.safetensors"
+    config = dataclasses.replace(CONFIG, encoder_layers=1)
+    monkeypatch.setattr("tiny_network.CONFIG", config)
+    write_tiny_network(path, problem_from_code(get_code("bb18"), "circuit", 0.006, 2, "X"))
+    monkeypatch.setattr(demo, "MODEL", str(path))
+
+
+def test_the_demo_compares_on_the_same_shots_and_draws_a_plot(capsys, tmp_path, small):
+    code, out, err = run(capsys, "demo", "--shots", 128, "--seed", 5, "--out", tmp_path / "plots")
+    assert code == 0, err
+    assert find_model(demo.MODEL).model_hash[:16] in err
+    assert "[[18,4,4]], circuit noise, 2 rounds, basis X" in out
+    rows = [match.groups() for line in out.splitlines() if (match := ROW.match(line.rstrip()))]
+    assert [row[:2] for row in rows] == [
+        (f"{p:g}", decoder) for p in demo.ERROR_RATES for decoder in ("unmasq, T = 3", "bposd-x")
+    ]
+    for network, baseline in zip(rows[::2], rows[1::2], strict=True):
+        (wrong, shots, _, alone), (wrong_2, shots_2, _, alone_2) = network[2:6], baseline[2:6]
+        assert shots == shots_2 == "128"
+        # Both counted the same shots: those that failed with both are the same number.
+        assert int(wrong) - int(alone) == int(wrong_2) - int(alone_2) >= 0
+    assert int(rows[0][2]) > int(rows[1][2])  # the network is untrained, BP-OSD is not
+    assert all(len(line) <= 80 for line in out.splitlines() if "plots" not in line)
+    content = (tmp_path / "plots" / "demo.png").read_bytes()
     assert content.startswith(b"\x89PNG")
     assert len(content) > 10_000
 
 
-@pytest.mark.parametrize("seconds", [0, -3])
-def test_no_time_is_refused(capsys, tmp_path, seconds):
-    said = refusal(capsys, "demo", f"--seconds={seconds}", "--out", tmp_path)
-    assert f"--seconds must be above 0: got {seconds}" in said
+def test_the_demo_stands_on_shipped_weights():
+    model = find_model(demo.MODEL)
+    assert model.shipped
+    assert model.num_logicals >= demo.STEPS
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [
+        ("--seconds", 0, "--seconds must be above 0: got 0"),
+        ("--seconds", -3, "--seconds must be above 0: got -3"),
+        ("--shots", 0, "--shots must be at least 1: got 0"),
+    ],
+)
+def test_nothing_to_do_is_refused(capsys, tmp_path, option, value, rule):
+    assert rule in refusal(capsys, "demo", f"{option}={value}", "--out", tmp_path)
