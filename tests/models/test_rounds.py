@@ -1,18 +1,14 @@
 """Trained weights on other numbers of rounds: which K each frame takes."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
-from unmasq.building import problem_from_code
-from unmasq.codes import get_code
+from geometries import memory_geometry
 from unmasq.diffusion.masking import MASK
-from unmasq.models import Geometry, NetworkConfig, build_network, for_rounds
-from unmasq.problem import Layout
+from unmasq.models import NetworkConfig, build_network, for_rounds
 
 CONFIG = NetworkConfig(
     width=8, feedforward=8, heads=2, encoder_layers=1, decoder_layers=1, ties="tied"
@@ -20,19 +16,10 @@ CONFIG = NetworkConfig(
 SITES = 18
 
 
-def geometry_of(rounds, code="bb18"):
-    """As `Geometry.of` the code's memory experiment, without building its circuit."""
-    found = get_code(code)
-    frame, check = np.divmod(np.arange((rounds + 1) * found.n, dtype=np.int32), found.n)
-    types = np.repeat(np.array([0, 1], np.int32), found.n // 2)
-    layout = Layout(frame.astype(np.int32), check.astype(np.int32), types, rounds + 1)
-    return Geometry(layout, found.k, found.symmetries["X"])
-
-
 @pytest.fixture(scope="module")
 def trained():
     """A network for 3 rounds, with different K in every frame."""
-    geometry = geometry_of(3)
+    geometry = memory_geometry("bb18", 3)
     values = geometry.check_ties(True).num_values
     net = build_network(CONFIG, geometry, key=jr.key(0))
     code_weights = jr.normal(jr.key(1), (4, values))
@@ -41,30 +28,18 @@ def trained():
     )
 
 
-def test_geometry_here_is_that_of_the_problem():
-    here, built = (
-        geometry_of(2),
-        Geometry.of(problem_from_code(get_code("bb18"), "circuit", 0.01, 2)),
-    )
-    assert here.num_logicals == built.num_logicals
-    for field in dataclasses.fields(Layout):
-        np.testing.assert_array_equal(
-            getattr(here.layout, field.name), getattr(built.layout, field.name)
-        )
-
-
 @pytest.mark.parametrize(
     ("rounds", "frames"),
     [(1, [0, 3]), (2, [0, 1, 3]), (3, [0, 1, 2, 3]), (5, [0, 1, 2, 2, 2, 3])],
 )
 def test_each_frame_takes_its_trained_weights(trained, rounds, frames):
-    other = for_rounds(trained, geometry_of(rounds))
+    other = for_rounds(trained, memory_geometry("bb18", rounds))
     expected = np.asarray(trained.encoder.code_weights)[frames]
     np.testing.assert_array_equal(other.encoder.code_weights, expected)
 
 
 def test_more_rounds_repeat_the_last_noisy_one(trained):
-    other = for_rounds(trained, geometry_of(4))
+    other = for_rounds(trained, memory_geometry("bb18", 4))
     syndrome = jnp.asarray(np.random.default_rng(0).integers(0, 2, (2, 5 * SITES)), jnp.uint8)
     tokens = jnp.full((2, trained.num_logicals), MASK, jnp.int32)
     encoder = trained.encoder
@@ -80,12 +55,12 @@ def test_more_rounds_repeat_the_last_noisy_one(trained):
 
 def test_another_code_is_refused(trained):
     with pytest.raises(ValueError, match="18 check sites and 4 logicals: got 36 and 8"):
-        for_rounds(trained, geometry_of(2, "bb36"))
+        for_rounds(trained, memory_geometry("bb36", 2))
 
 
 def test_a_network_without_rounds_is_refused(trained):
     with pytest.raises(ValueError, match="rounds must be at least 1"):
-        for_rounds(trained, geometry_of(0))
-    alone = build_network(CONFIG, geometry_of(0), key=jr.key(0))
+        for_rounds(trained, memory_geometry("bb18", 0))
+    alone = build_network(CONFIG, memory_geometry("bb18", 0), key=jr.key(0))
     with pytest.raises(ValueError, match="rounds must be at least 1"):
-        for_rounds(alone, geometry_of(2))
+        for_rounds(alone, memory_geometry("bb18", 2))

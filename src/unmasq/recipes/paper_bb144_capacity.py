@@ -25,4 +25,5 @@ RECIPE = TrainConfig(
         "adamw", 1e-4, flat_until=0.0, fall_until=2_000 / 8_800_000, last=0.1
     ),
     noise=NoiseSchedule(p=0.06),
+    ema=0.0,  # the paper averages no weights
 )

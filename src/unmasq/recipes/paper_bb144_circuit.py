@@ -19,6 +19,7 @@ RECIPE = TrainConfig(
     # 1e-6 to 1e-4 within 2,000 updates; from stage 8 on 1e-7 to 1e-5.
     optimizer=OptimizerConfig("adamw", 1e-4, first=0.01, warm_up=2_000 / 1_986_000),
     noise=NoiseSchedule(p=0.006),
+    ema=0.0,  # the paper averages no weights
     stages=(
         *(Stage(first, 6, 160_000 / 1_986_000) for first in range(7)),
         *(Stage(first, 12, 96_000 / 1_986_000, rate=0.1) for first in range(6, 12)),

@@ -17,6 +17,7 @@ RECIPE = TrainConfig(
     # 1e-6 to 1e-4 within 2,000 updates.
     optimizer=OptimizerConfig("adamw", 1e-4, first=0.01, warm_up=2_000 / 1_200_000),
     noise=NoiseSchedule(p=0.006),
+    ema=0.0,  # the paper averages no weights
     stages=tuple(Stage(first, 6, 80_000 / 1_200_000) for first in range(6)),
     frames="sum",
 )

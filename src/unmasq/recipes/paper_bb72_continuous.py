@@ -21,4 +21,5 @@ RECIPE = TrainConfig(
         "adamw", 1e-3, flat_until=0.0, fall_until=2_000 / 80_000_000, last=0.01
     ),
     noise=NoiseSchedule(p=0.12),
+    ema=0.0,  # the paper averages no weights
 )

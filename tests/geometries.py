@@ -1,0 +1,25 @@
+"""Geometries of the catalogue's experiments, without building their circuits."""
+
+import numpy as np
+
+from unmasq.codes import get_code
+from unmasq.models import Geometry
+from unmasq.problem import Layout
+
+
+def memory_geometry(code: str, rounds: int, basis: str = "X") -> Geometry:
+    """As `Geometry.of` the memory experiment."""
+    found = get_code(code)
+    return Geometry(_layout(found.n, rounds + 1), found.k, found.symmetries[basis])
+
+
+def capacity_geometry(code: str) -> Geometry:
+    """As `Geometry.of` the code-capacity problem: X and Z logicals, one frame."""
+    found = get_code(code)
+    return Geometry(_layout(found.n, 1), 2 * found.k, found.symmetries["XZ"])
+
+
+def _layout(checks: int, frames: int) -> Layout:
+    frame, check = np.divmod(np.arange(frames * checks, dtype=np.int32), np.int32(checks))
+    types = np.repeat(np.array([0, 1], np.int32), checks // 2)
+    return Layout(frame, check, types, frames)
