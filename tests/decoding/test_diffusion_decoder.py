@@ -56,12 +56,16 @@ def weight_file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(weight_file):
-    return load(weight_file)
+def weights(weight_file):
+    return load_weights(weight_file)
 
 
-def test_it_is_a_decoder(trained, weight_file):
-    weights = load_weights(weight_file)
+@pytest.fixture(scope="module")
+def trained(weights):
+    return DiffusionDecoder.from_weights(weights)
+
+
+def test_it_is_a_decoder(trained, weights):
     assert isinstance(trained, Decoder)
     assert trained.name == f"unmasq-{weights.model_hash[:8]}"
     assert trained.model_hash == weights.model_hash
@@ -273,15 +277,21 @@ def test_a_continuous_model_recovers_the_logicals():
     assert fewer.decode_soft(syndromes).confidence.min() > 0.9
 
 
-def test_bfloat16_stays_near_float32(trained, weight_file):
+def test_bfloat16_stays_near_float32(trained, weights):
     syndromes = bits(64, 54, seed=5)
-    half = load(weight_file, dtype="bfloat16")
+    half = DiffusionDecoder.from_weights(weights, dtype="bfloat16")
     assert half.dtype == "bfloat16"
     exact, rough = (d.with_steps(1).decode_soft(syndromes) for d in (trained, half))
     difference = np.abs(exact.probabilities - rough.probabilities)
     assert 0 < difference.max() < 0.05
     with pytest.raises(ValueError, match="float32 or bfloat16: got 'float64'"):
-        load(weight_file, dtype="float64")
+        DiffusionDecoder.from_weights(weights, dtype="float64")
+
+
+def test_loading_a_file_gives_the_decoder_of_its_weights(weight_file, trained):
+    loaded = load(weight_file, dtype="bfloat16", max_batch=16)
+    assert (loaded.name, loaded.identity) == (trained.name, trained.identity)
+    assert (loaded.dtype, loaded.max_batch) == ("bfloat16", 16)
 
 
 def test_a_pickled_decoder_answers_the_same(trained):

@@ -1,12 +1,13 @@
 """The real `sinter collect` with worker processes, on weights named in UNMASQ_MODELS."""
 
+import dataclasses
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import equinox as eqx
-import jax.numpy as jnp
+import numpy as np
 import pytest
 import sinter
 
@@ -15,49 +16,70 @@ from tiny_network import write_tiny_network
 from unmasq.building import circuit_from_code, problem_from_code
 from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
-from unmasq.decoding.diffusion_decoder import load
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 
 SHOTS = 2000
+CIRCUIT = circuit_from_code(get_code("bb18"), "code-capacity", 0.02)
+
+
+@dataclasses.dataclass(frozen=True)
+class Collected:
+    """What one run of the command left behind."""
+
+    folder: Path
+    decoder: DiffusionDecoder
+    below: float  # confidence under which shots are discarded
+    stats: dict[str, sinter.TaskStats]
 
 
 @pytest.fixture(scope="module")
-def collected(tmp_path_factory):
-    """Folder, decoder and counts by name after one run of the command."""
+def collected(tmp_path_factory) -> Collected:
     folder = tmp_path_factory.mktemp("collect")
-    code = get_code("bb18")
-    circuit_from_code(code, "code-capacity", 0.02).to_file(folder / "p=0.02.stim")
+    CIRCUIT.to_file(folder / "p=0.02.stim")
     path = folder / "tiny.safetensors"
-    write_tiny_network(path, problem_from_code(code, "code-capacity", 0.02))
+    write_tiny_network(path, problem_from_code(get_code("bb18"), "code-capacity", 0.02))
     make_cautious(path)
     decoder = load(path)
-    names = ["unmasq", f"{decoder.name}-discard", f"{decoder.name}-sampler"]
-    collect(folder, names)
+    dets = CIRCUIT.compile_detector_sampler(seed=1).sample(500)
+    below = middle_gap(decoder.decode_soft(dets).confidence)
+    (folder / "own_choice.py").write_text(
+        "import unmasq\n\n\n"
+        f"def decoders():\n    return unmasq.sinter_decoders(discard_below={below!r})\n"
+    )
+    collect(folder, ["unmasq", discarding(decoder, below), f"{decoder.name}-sampler"])
     stats = sinter.read_stats_from_csv_files(folder / "stats.csv")
-    return folder, decoder, {stat.decoder: stat for stat in stats}
+    return Collected(folder, decoder, below, {stat.decoder: stat for stat in stats})
 
 
 def make_cautious(path: Path) -> None:
-    """Moves the log-odds down and apart: the random network is often right, and sometimes sure."""
+    """Lowers all log-odds: a random network that mostly predicts no flips is often right."""
     weights = load_weights(path)
-    head = weights.network.head
-    network = eqx.tree_at(
-        lambda tree: (tree.head.weight, tree.head.bias),
-        weights.network,
-        (20 * head.weight, jnp.full(1, -50.0)),
-    )
+    bias = weights.network.head.bias - 6
+    network = eqx.tree_at(lambda tree: tree.head.bias, weights.network, bias)
     save_weights(path, network, weights.config, weights.geometry, weights.header)
+
+
+def middle_gap(values: np.ndarray) -> float:
+    """A number with about as many values below as above, and none near it."""
+    levels = np.unique(values.round(5))
+    gaps = (levels[:-1] + levels[1:]) / 2
+    return float(gaps[np.abs((values[None, :] < gaps[:, None]).mean(axis=1) - 0.5).argmin()])
+
+
+def discarding(decoder: DiffusionDecoder, below: float) -> str:
+    return f"{decoder.name}-discard{below:g}"
 
 
 def collect(folder: Path, names: list[str]) -> None:
     command = [Path(sys.executable).parent / "sinter", "collect", "--quiet"]
     command += ["--circuits", "p=0.02.stim", "--metadata_func", "auto", "--decoders", *names]
     command += ["--custom_decoders_module_function", "unmasq:sinter_decoders"]
-    command += ["--max_shots", str(SHOTS), "--processes", "2"]
+    command += ["own_choice:decoders", "--max_shots", str(SHOTS), "--processes", "2"]
     command += ["--save_resume_filepath", "stats.csv"]
     result = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "UNMASQ_MODELS": str(folder)},
+        env={**os.environ, "UNMASQ_MODELS": str(folder), "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=False,
@@ -67,35 +89,33 @@ def collect(folder: Path, names: list[str]) -> None:
 
 
 def test_every_name_collects_all_its_shots(collected):
-    _, decoder, stats = collected
-    assert set(stats) == {"unmasq", f"{decoder.name}-discard", f"{decoder.name}-sampler"}
-    for stat in stats.values():
+    name = collected.decoder.name
+    names = {"unmasq", discarding(collected.decoder, collected.below), f"{name}-sampler"}
+    assert set(collected.stats) == names
+    for stat in collected.stats.values():
         assert stat.shots == SHOTS
         assert stat.json_metadata == {"p": 0.02}
 
 
 def test_the_error_rate_is_that_of_the_network(collected):
-    folder, decoder, stats = collected
-    circuit = circuit_from_code(get_code("bb18"), "code-capacity", 0.02)
-    dets, actual = circuit.compile_detector_sampler(seed=3).sample(
+    stats, decoder = collected.stats, collected.decoder
+    dets, actual = CIRCUIT.compile_detector_sampler(seed=3).sample(
         20_000, separate_observables=True
     )
     soft = decoder.decode_soft(dets)
     wrong = (soft.logicals != actual).any(axis=1)
     assert 0.1 < wrong.mean() < 0.9
-    assert soft.logicals.any()
     for name in ("unmasq", f"{decoder.name}-sampler"):
         assert_rate(stats[name].errors, SHOTS, wrong.mean())
         assert stats[name].discards == 0
-    kept = ~soft.discarded(0.9)
+    kept = ~soft.discarded(collected.below)
     assert 0.1 < kept.mean() < 0.9
-    discarding = stats[f"{decoder.name}-discard"]
-    assert_rate(discarding.discards, SHOTS, 1 - kept.mean())
-    assert_rate(discarding.errors, SHOTS, (wrong & kept).mean())
+    unsure = stats[discarding(decoder, collected.below)]
+    assert_rate(unsure.discards, SHOTS, 1 - kept.mean())
+    assert_rate(unsure.errors, SHOTS, (wrong & kept).mean())
 
 
 def test_a_second_run_finds_nothing_left_to_do(collected):
-    folder, decoder, stats = collected
-    before = (folder / "stats.csv").read_text()
-    collect(folder, ["unmasq"])
-    assert (folder / "stats.csv").read_text() == before
+    before = (collected.folder / "stats.csv").read_text()
+    collect(collected.folder, ["unmasq"])
+    assert (collected.folder / "stats.csv").read_text() == before
