@@ -19,7 +19,7 @@ def test_sinters_own_suite_passes(tmp_path):
         cwd=tmp_path,
         env={
             **os.environ,
-            "PYTHONPATH": str(TESTS),
+            "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]),
             "SINTER_PYTEST_CUSTOM_DECODERS": "sinter_stub:decoders",
         },
         capture_output=True,

@@ -5,6 +5,8 @@ import pickle
 import subprocess
 import sys
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import sinter
@@ -17,7 +19,7 @@ from unmasq.building import circuit_from_code, problem_from_circuit, problem_fro
 from unmasq.checkpoint import ProblemMismatchError
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
-from unmasq.decoding.diffusion_decoder import load
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity, load
 from unmasq.decoding.model_store import read_model
 from unmasq.decoding.sinter_adapter import Asking, SinterDecoder, sinter_decoders, structure_of
 
@@ -71,6 +73,34 @@ def test_predictions_are_those_of_the_loaded_decoder(path, name, shots, by_hash)
     assert packed.dtype == np.uint8
     assert packed.shape == (200, 1)
     np.testing.assert_array_equal(np.unpackbits(packed, axis=1, bitorder="little"), expected)
+
+
+class CopiesDetectors(eqx.Module):
+    """Logical k flips where detector k does: the syndrome is the answer."""
+
+    def encode(self, syndrome):
+        return syndrome.astype(jnp.float32)[None]
+
+    def denoise(self, memory, tokens):
+        return 2 * memory[0, :, : tokens.shape[1]] - 1
+
+
+def test_bits_keep_their_places_in_packed_data():
+    def find(structure):
+        identity = Identity("copy", "c" * 64, structure.structure_id, "masked", 11, 19, 11)
+        return DiffusionDecoder(CopiesDetectors(), identity)
+
+    dem = stim.DetectorErrorModel("error(0.1) D18 L10")
+    dets = np.random.default_rng(0).integers(0, 2, (40, 19), np.uint8)
+    packed = (
+        SinterDecoder(find)
+        .compile_decoder_for_dem(dem=dem)
+        .decode_shots_bit_packed(
+            bit_packed_detection_event_data=np.packbits(dets, axis=1, bitorder="little")
+        )
+    )
+    expected = np.packbits(dets[:, :11], axis=1, bitorder="little")
+    np.testing.assert_array_equal(packed, expected)
 
 
 def test_another_p_and_decomposed_faults_are_the_same_structure():

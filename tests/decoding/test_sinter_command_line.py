@@ -79,7 +79,11 @@ def collect(folder: Path, names: list[str]) -> None:
     result = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "UNMASQ_MODELS": str(folder), "PYTHONPATH": str(folder)},
+        env={
+            **os.environ,
+            "UNMASQ_MODELS": str(folder),
+            "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
+        },
         capture_output=True,
         text=True,
         check=False,
