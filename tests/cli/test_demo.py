@@ -62,3 +62,9 @@ def test_the_demo_stands_on_shipped_weights():
 )
 def test_nothing_to_do_is_refused(capsys, tmp_path, option, value, rule):
     assert rule in refusal(capsys, "demo", f"{option}={value}", "--out", tmp_path)
+
+
+def test_a_file_in_the_way_of_the_plot_is_refused_at_once(capsys, tmp_path):
+    path = tmp_path / "taken"
+    path.touch()
+    assert "taken: File exists" in refusal(capsys, "demo", "--out", path)

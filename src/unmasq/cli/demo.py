@@ -35,6 +35,7 @@ def demo(
         raise ValueError(f"--seconds must be above 0: got {seconds:g}.")
     if shots < 1:
         raise ValueError(f"--shots must be at least 1: got {shots}.")
+    out.mkdir(parents=True, exist_ok=True)  # refused now, not after a minute
     from rich.console import Console
 
     from unmasq.decoding.model_store import find_model
