@@ -1,6 +1,6 @@
-"""One compilation cache for all training runs, in this process and in those that tests start.
+"""Quick compilation for all training runs, in this process and in those that tests start.
 
-Every run compiles its own functions; equal ones come from the cache, bit for bit.
+Every run compiles its own functions; equal ones come from a cache, bit for bit.
 """
 
 import os
@@ -9,20 +9,22 @@ import jax
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-SETTINGS = {
-    "jax_persistent_cache_min_compile_time_secs": 0.1,
-    "jax_persistent_cache_min_entry_size_bytes": -1,
+DEFAULTS = {
+    "jax_compilation_cache_dir": None,
+    "jax_disable_most_optimizations": False,
+    "jax_persistent_cache_min_compile_time_secs": 1.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
 }
 
 
-@pytest.fixture(scope="session", autouse=True)
-def compiled_once(tmp_path_factory):
-    """The environment of processes that share the cache."""
-    settings = {**SETTINGS, "jax_compilation_cache_dir": str(tmp_path_factory.mktemp("compiled"))}
-    before = {name: getattr(jax.config, name) for name in settings}
+@pytest.fixture(scope="package", autouse=True)
+def quick_compilation(tmp_path_factory):
+    """The environment of processes that compile quickly too."""
+    folder = str(tmp_path_factory.mktemp("compiled"))
+    settings = dict(zip(DEFAULTS, (folder, True, 0.1, -1), strict=True))
     _apply(settings)
     yield {**os.environ, **{name.upper(): str(value) for name, value in settings.items()}}
-    _apply(before)
+    _apply(DEFAULTS)
 
 
 def _apply(settings):

@@ -145,7 +145,9 @@ class Trainer:
             return loss * (frames.last - frames.first + 1)  # the sum over frames
 
         loss, gradients = jax.value_and_grad(loss_of)(state.weights)
-        directions, optimizer = self.optimizer.update(gradients, state.optimizer, state.weights)
+        # optax mixes dtypes and ranks, which our tests forbid.
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            directions, optimizer = self.optimizer.update(gradients, state.optimizer, state.weights)
         factor = schedule.rate * learning_rate_factor(
             config.optimizer, state.step, schedule.num_updates, schedule.rate_start
         )

@@ -1,0 +1,350 @@
+"""The training loop on a tiny problem: resuming, rolling back, evaluating, exporting."""
+
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tiny_runs import TINY, framed_problem, repetition_problem
+from unmasq.building import problem_from_code
+from unmasq.checkpoint import ProblemMismatchError, load_checkpoint, load_weights
+from unmasq.codes import get_code
+from unmasq.decoding.diffusion_decoder import load
+from unmasq.sampling import EvaluationShots, ShotSampler
+from unmasq.training import NoiseSchedule, Stage, override
+from unmasq.training.curriculum import frame_ranges
+from unmasq.training.loop import (
+    MAX_ROLLBACKS,
+    Limits,
+    TrainingDivergedError,
+    make_trainer,
+    train,
+)
+from unmasq.training.run_folder import RunFolder
+from unmasq.training.update import Trainer
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return repetition_problem()
+
+
+CONFIG = dataclasses.replace(TINY, evaluate_every=10)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory, problem):
+    """A finished run, with what it said and showed."""
+    folder = RunFolder(tmp_path_factory.mktemp("runs") / "whole")
+    said, shown = [], []
+    slim = folder.path.parent / "slim"
+    record = train(CONFIG, problem, folder, mirror=slim, report=shown.append, say=said.append)
+    return folder, record, said, shown
+
+
+def final_state(folder):
+    return load_checkpoint(folder.checkpoints()[0])[0]
+
+
+def assert_same_run(one, other):
+    """Equal weights, averages and optimizer state, bit for bit, and equal metrics."""
+    first, second = final_state(one), final_state(other)
+    assert first.keys() == second.keys()
+    for name in first:
+        assert first[name].tobytes() == second[name].tobytes(), name
+    times = ("seconds", "samples_per_second")
+    kept = [
+        [{k: v for k, v in r.items() if k not in times} for r in run.metrics() if "loss" in r]
+        for run in (one, other)
+    ]
+    assert kept[0] == kept[1]
+
+
+def test_every_update_is_in_the_metrics_once(uninterrupted):
+    folder, record, _, shown = uninterrupted
+    steps = [r["step"] for r in folder.metrics() if "loss" in r]
+    assert steps == list(range(4, 41, 4)) == [p.step for p in shown]
+    assert [r["samples"] for r in folder.metrics() if "loss" in r] == [16 * s for s in steps]
+    assert folder.metrics()[-1] == record
+    assert (record["step"], record["samples"], record["finished"]) == (40, 640, True)
+
+
+def test_a_problem_with_one_known_rate_trains_at_it(uninterrupted, problem):
+    folder, _, (message,), shown = uninterrupted
+    assert message == "the priors of 'repetition' are known at p = 0.2 alone: training at that p"
+    config, _ = folder.open()
+    assert config == dataclasses.replace(CONFIG, noise=NoiseSchedule(0.2))
+    assert {round(p.p, 6) for p in shown} == {0.2}
+
+
+def test_progress_shows_time_left_and_the_last_error_rate(uninterrupted):
+    folder, _, _, shown = uninterrupted
+    assert [bool(p.failures) for p in shown] == [False, False, *[True] * 8]
+    evaluated = [r["step"] for r in folder.metrics() if "loss" in r and "evaluation" in r]
+    assert evaluated == [12, 20, 32, 40]
+    row = folder.metrics()[2]["evaluation"][0]
+    assert shown[2].failures == f"{row['failures']}/1024 fail at p 0.2"
+    assert shown[0].seconds_left > 0 == shown[-1].seconds_left
+    assert all(p.num_updates == 40 and p.samples_per_second > 0 for p in shown)
+
+
+def test_evaluating_on_the_way_changes_nothing(tmp_path, uninterrupted, problem):
+    silent = RunFolder(tmp_path / "run")
+    train(TINY, problem, silent)
+    first, second = final_state(uninterrupted[0]), final_state(silent)
+    assert all(first[name].tobytes() == second[name].tobytes() for name in first)
+
+
+def test_a_run_stopped_by_the_clock_goes_on_exactly(tmp_path, uninterrupted, problem):
+    run = RunFolder(tmp_path / "run")
+    record = train(CONFIG, problem, run, limits=Limits(minutes=0.0))
+    assert (record["step"], record["finished"]) == (4, False)
+    while not record["finished"]:
+        config, found = run.open()
+        limits = Limits(minutes=0.0 if record["step"] < 12 else None, save_seconds=0.0)
+        record = train(config, found, run, resume=True, limits=limits)
+    assert_same_run(run, uninterrupted[0])
+    stops = [r["step"] for r in run.metrics() if "finished" in r]
+    assert stops == [4, 8, 12, 40]
+
+
+def test_a_finished_run_finishes_again_the_same(tmp_path, uninterrupted, problem):
+    folder = uninterrupted[0]
+    weights = (folder.path / "tiny.safetensors").read_bytes()
+    before = [{**r, "seconds": 0} for r in folder.metrics()]
+    (folder.path / "tiny.safetensors").unlink()  # as if killed before the export
+    train(*folder.open(), folder, resume=True)
+    assert (folder.path / "tiny.safetensors").read_bytes() == weights
+    assert [{**r, "seconds": 0} for r in folder.metrics()] == before
+
+
+def test_a_resumed_run_keeps_its_first_weights(tmp_path, uninterrupted, problem):
+    """--init is not asked for again: the checkpoint at update 0 holds it."""
+    run = RunFolder(tmp_path / "run")
+    config = uninterrupted[0].open()[0]
+    trainer = make_trainer(config, problem, init=uninterrupted[0].path)
+    run.create(config, problem, trainer.start())  # and killed
+    state, _, _ = run.restore(make_trainer(config, problem).start())
+    average = load_checkpoint(uninterrupted[0].checkpoints()[0])[0]["average.token_embedding"]
+    np.testing.assert_array_equal(state.weights.token_embedding, average)
+
+
+def test_init_takes_a_run_a_slim_copy_or_a_weight_file(uninterrupted, problem):
+    config, _ = uninterrupted[0].open()
+    folder = uninterrupted[0].path
+    expected = load_checkpoint(uninterrupted[0].checkpoints()[0])[0]["average.token_embedding"]
+    for init in (folder, folder.parent / "slim", folder / "tiny.safetensors"):
+        found = make_trainer(config, problem, init=init).start().weights.token_embedding
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+    other = override(config, ["network.width=16"])
+    with pytest.raises(ValueError, match="another network"):
+        make_trainer(other, problem, init=folder)
+
+
+# Exports
+
+
+def test_the_export_decodes_as_the_average_of_the_run(uninterrupted, problem):
+    folder, record, _, _ = uninterrupted
+    decoder = load(folder.path / "tiny.safetensors")
+    chunk = EvaluationShots(problem, 1).chunk(0)
+    wrong = decoder.decode_batch(np.asarray(chunk.syndrome)) != np.asarray(chunk.logicals)
+    (row,) = record["evaluation"]
+    assert row == {"p": 0.2, "shots": 1024, "failures": row["failures"]} | {
+        "failures_T1": row["failures"]
+    }
+    # 16-bit weights may tip a close decision.
+    assert abs(int(wrong.any(axis=1).sum()) - row["failures"]) <= 20
+
+
+def test_the_export_is_16_bit_with_a_card_and_a_stable_hash(uninterrupted, problem):
+    folder, record, _, _ = uninterrupted
+    path = folder.path / "tiny.safetensors"
+    weights = load_weights(path)
+    card = json.loads(path.with_suffix(".json").read_text())
+    assert card["model_hash"] == weights.model_hash
+    assert card["structure_id"] == problem.structure_id
+    assert card["evaluation"] == record["evaluation"]
+    assert (card["samples"], card["updates"], card["num_steps"]) == (640, 40, 1)
+    assert card["recipe"]["name"] == "tiny"
+    text = path.with_suffix(".md").read_text()
+    assert weights.model_hash[:16] in text
+    assert f"{record['evaluation'][0]['failures']} / 1024" in text
+    header = path.read_bytes()[8:]
+    assert b'"F16"' in header
+    assert b'"F32"' not in header
+    slim = folder.path.parent / "slim"
+    assert (slim / "tiny.safetensors").read_bytes() == path.read_bytes()
+    with pytest.raises(ProblemMismatchError):
+        weights.require_structure(repetition_problem(5))
+
+
+# Losses that turn NaN
+
+
+@pytest.fixture
+def poison(monkeypatch):
+    """poison(step, times): a call that ends after update `step` gives NaN, so many times."""
+
+    def arrange(step, times):
+        advance = Trainer.advance
+
+        def poisoned(self, state, frames, updates):
+            state, losses = advance(self, state, frames, updates)
+            if int(state.step) >= step and int(state.rollbacks) < times:
+                return state, losses * jnp.nan
+            return state, losses
+
+        monkeypatch.setattr(Trainer, "advance", poisoned)
+
+    return arrange
+
+
+def test_nan_goes_back_to_the_last_good_state_and_on(tmp_path, uninterrupted, problem, poison):
+    poison(step=24, times=2)
+    run = RunFolder(tmp_path / "run")
+    said = []
+    record = train(CONFIG, problem, run, limits=Limits(save_seconds=0.0), say=said.append)
+    assert record["finished"]
+    assert said[1:] == [
+        "loss is not finite after update 20: back to update 20, on with other random numbers "
+        f"(no. {count} of at most {MAX_ROLLBACKS})"
+        for count in (1, 2)
+    ]
+    losses = {r["step"]: r["loss"] for r in run.metrics() if "loss" in r}
+    before = {r["step"]: r["loss"] for r in uninterrupted[0].metrics() if "loss" in r}
+    assert losses.keys() == before.keys()
+    same = [losses[step] == before[step] for step in sorted(losses)]
+    assert same == [True] * 5 + [False] * 5
+    assert final_state(run)["rollbacks"] == 2
+
+
+def test_nan_before_any_later_checkpoint_begins_again(tmp_path, problem, poison):
+    poison(step=12, times=1)
+    run = RunFolder(tmp_path / "run")
+    said = []
+    record = train(CONFIG, problem, run, say=said.append)
+    assert "back to update 0" in said[1]
+    assert record["finished"]
+    assert [r["step"] for r in run.metrics() if "loss" in r] == list(range(4, 41, 4))
+
+
+def test_nan_again_and_again_ends_the_run(tmp_path, problem):
+    absurd = override(CONFIG, ["optimizer.learning_rate=1e30"])
+    run = RunFolder(tmp_path / "run")
+    said = []
+    with pytest.raises(TrainingDivergedError, match="turned NaN 6 times, .*Lower the learning"):
+        train(absurd, problem, run, limits=Limits(save_seconds=0.0), say=said.append)
+    assert len(said) == 1 + MAX_ROLLBACKS
+    assert all(np.isfinite(array).all() for array in final_state(run).values())
+
+
+def test_a_state_that_is_not_finite_shows_in_the_losses(problem):
+    """Else weights that turned NaN behind a finite loss would be saved."""
+    trainer = make_trainer(CONFIG, problem)
+    (frames,) = frame_ranges(CONFIG, 1)
+    state, losses = trainer.advance(trainer.start(), frames, 4)
+    assert np.isfinite(losses).all()
+    average = jax.tree.map(lambda leaf: leaf * jnp.inf, state.average)
+    _, losses = trainer.advance(trainer.place(state._replace(average=average)), frames, 4)
+    assert losses.shape == (4,)
+    assert np.isnan(losses).all()
+
+
+# Lengths
+
+
+def test_fit_minutes_sets_the_number_of_updates(tmp_path, problem):
+    run = RunFolder(tmp_path / "run")
+    said = []
+    config = dataclasses.replace(CONFIG, evaluate_shots=0, num_updates=10**6)
+    record = train(config, problem, run, limits=Limits(fit_minutes=0.01), say=said.append)
+    assert record["finished"]
+    assert run.open()[0].num_updates == record["step"] < 10**6
+    assert f"{record['step']} updates fill the" in said[1]
+    assert "evaluation" not in record
+
+
+@pytest.mark.parametrize("name", ["minutes", "fit_minutes", "save_seconds"])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_times_that_make_no_sense_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be at least 0: got"):
+        Limits(**{name: value})
+
+
+# What does not fit the problem
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["num_steps=3"], "num_steps must divide the 2 logicals: got 3. Choose one of 1, 2."),
+        (["stages=[[0, 3, 0.5]]"], "stage frames must lie in 0..2: got 3"),
+        (["network.ties=tied"], "ties must be 'free' for a problem without a known symmetry"),
+        (["network.encoder_layers=0"], "encoder_layers must be at least 1 for 3 frames: got 0"),
+        (
+            ["objective=continuous", "network.kind=continuous", "stages=[[0, -1, 0.5]]"],
+            "stages must be empty for a continuous network",
+        ),
+        (
+            ["objective=continuous", "network.kind=continuous", "num_steps=5"],
+            "num_steps must be at least 20",
+        ),
+    ],
+)
+def test_recipes_that_do_not_fit_leave_no_folder(tmp_path, settings, message):
+    config = override(TINY, ["network.encoder_layers=1", *settings])
+    with pytest.raises(ValueError, match=message):
+        train(config, framed_problem(), RunFolder(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_shots_have_rates_of_their_own_in_the_scheduled_range(monkeypatch):
+    config = dataclasses.replace(
+        TINY, noise=NoiseSchedule(p=0.02, low=0.5, start=0.01, ramp=1.0), updates_per_call=1
+    )
+    seen = []
+    draw = ShotSampler.__call__
+
+    def watched(self, p, *, key):
+        jax.debug.callback(lambda p: seen.append(np.asarray(p)), p)
+        return draw(self, p, key=key)
+
+    monkeypatch.setattr(ShotSampler, "__call__", watched)
+    trainer = make_trainer(config, problem_from_code(get_code("bb18"), "code-capacity", 0.01))
+    (frames,) = frame_ranges(config, 1)
+    state, _ = trainer.advance(trainer.start(), frames, 1)
+    later = trainer.place(state._replace(step=jnp.int32(20)))  # half of the ramp
+    jax.block_until_ready(trainer.advance(later, frames, 1))
+    jax.effects_barrier()
+    for rates, top in zip(seen, (0.01, 0.015), strict=True):
+        assert rates.shape == (16,)
+        assert len(set(rates.tolist())) == 16
+        assert ((rates >= top / 2) & (rates <= top)).all()
+        assert rates.max() > 0.75 * top > rates.min()
+
+
+def test_stages_cut_the_calls(tmp_path, monkeypatch):
+    """Calls never cross a stage, so a resumed run makes the same calls."""
+    config = dataclasses.replace(
+        override(TINY, ["network.encoder_layers=1", "evaluate_shots=0"]),
+        stages=(Stage(0, -1, 0.25), Stage(1, -1, 0.25)),
+    )
+    calls = []
+
+    def counted(self, state, frames, updates):
+        calls.append((int(state.step), updates, frames.first))
+        return state._replace(step=state.step + updates), jnp.ones(updates)
+
+    monkeypatch.setattr(Trainer, "advance", counted)
+    run = RunFolder(tmp_path / "run")
+    train(config, framed_problem(), run)
+    third = [(20, 4, 2), (24, 4, 2), (28, 4, 2), (32, 4, 2), (36, 4, 2)]
+    expected = [(0, 4, 0), (4, 4, 0), (8, 2, 0), (10, 4, 1), (14, 4, 1), (18, 2, 1), *third]
+    assert calls == expected
+    records = [r for r in run.metrics() if "loss" in r]
+    assert [r["step"] for r in records] == [step + updates for step, updates, _ in expected]
+    assert [r["frames"] for r in records] == [[first, 2] for _, _, first in expected]
