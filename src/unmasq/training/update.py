@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree, UInt8
 from unmasq.diffusion.gaussian import betas
 from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
-from unmasq.sampling import ShotSampler
+from unmasq.sampling import Shots, ShotSampler
 from unmasq.training.config import OptimizerConfig, TrainConfig
 from unmasq.training.curriculum import FrameRange, learning_rate_factor, training_p
 from unmasq.training.objectives import (
@@ -141,8 +141,7 @@ class Trainer:
 
         def loss_of(weights: PyTree) -> Float32[Array, ""]:
             network = cast_floats(eqx.combine(weights, fixed), jnp.dtype(config.compute_dtype))
-            loss = self._loss(network, shots.syndrome, shots.logicals, frames, loss_key)
-            return loss * (frames.last - frames.first + 1)  # the sum over frames
+            return self.loss(network, shots, frames, key=loss_key)
 
         loss, gradients = jax.value_and_grad(loss_of)(state.weights)
         # optax mixes dtypes and ranks, which our tests forbid.
@@ -165,21 +164,19 @@ class Trainer:
         )
         return TrainState(weights, average, optimizer, state.step + 1, state.rollbacks), loss
 
-    def _loss(
-        self,
-        network: Denoiser,
-        syndrome: UInt8[Array, "B M"],
-        logicals: UInt8[Array, "B *frames K"],
-        frames: FrameRange,
-        key: PRNGKeyArray,
+    def loss(
+        self, network: Denoiser, shots: Shots, frames: FrameRange, *, key: PRNGKeyArray
     ) -> Float32[Array, ""]:
+        """The objective, summed over the stage's frames: sum_{r = R1..R2} L[r]."""
         if not isinstance(network, MaskedDenoiser):
-            return continuous_objective(network, syndrome, logicals, self.num_steps, key=key)
+            return continuous_objective(network, *shots, self.num_steps, key=key)
         frame_key, loss_key = jr.split(key)
-        memory, targets = self._targets(network, syndrome, logicals, frames, frame_key)
+        memory, targets = self._targets(network, *shots, frames, frame_key)
         if self.config.objective == "autoregressive":
-            return autoregressive_objective(network, memory, targets, key=loss_key)
-        return masked_objective(network, memory, targets, self.num_steps, key=loss_key)
+            loss = autoregressive_objective(network, memory, targets, key=loss_key)
+        else:
+            loss = masked_objective(network, memory, targets, self.num_steps, key=loss_key)
+        return loss * (frames.last - frames.first + 1)  # `targets` gave the mean over frames
 
     def _targets(
         self,

@@ -1,0 +1,71 @@
+"""Training works: every objective and optimizer learns, and decoders come out of it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from statistical import assert_rate
+from tiny_runs import TINY, repetition_problem
+from unmasq.building import problem_from_code
+from unmasq.codes import get_code
+from unmasq.training import NoiseSchedule, OptimizerConfig, override
+from unmasq.training.curriculum import frame_ranges
+from unmasq.training.loop import make_trainer, train
+from unmasq.training.measure import error_counts
+from unmasq.training.run_folder import RunFolder
+
+SMOKE = dataclasses.replace(
+    TINY,
+    num_updates=60,
+    batch_size=64,
+    updates_per_call=20,
+    noise=NoiseSchedule(p=0.02),
+    optimizer=OptimizerConfig(learning_rate=1e-2),
+)
+
+
+@pytest.fixture(scope="module")
+def capacity():
+    return problem_from_code(get_code("bb18"), "code-capacity", 0.02)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["objective=masked"],
+        ["num_steps=1", "optimizer.kind=muon"],
+        ["objective=autoregressive", "compute_dtype=bfloat16"],
+        ["optimizer.kind=muon", "compute_dtype=bfloat16", "network.ties=tied"],
+        ["objective=continuous", "network.kind=continuous", "network.feedforward=64"],
+    ],
+    ids=["masked", "T=1 muon", "autoregressive bf16", "tied muon bf16", "continuous"],
+)
+def test_every_objective_learns(capacity, settings):
+    config = override(SMOKE, settings)
+    trainer = make_trainer(config, capacity)
+    state, losses = trainer.start(), []
+    for _ in range(3):
+        state, new = trainer.advance(state, frame_ranges(config, 1)[0], 20)
+        losses.extend(np.asarray(new))
+    assert np.mean(losses[-20:]) < 0.5 * np.mean(losses[:5])
+    (row,) = error_counts(trainer.network(state.average), capacity, config, [0.02], 1024)
+    assert row["shots"] == 1024
+    assert 0 < row["failures"] < 1024
+    assert ("failures_T1" in row) == (config.objective == "masked")
+
+
+def test_a_decoder_of_the_repetition_code_beats_no_flip(tmp_path):
+    """p = 0.2: no flip fails with 0.2, the best decoder with 3 p^2 (1 - p) + p^3 = 0.104."""
+    config = dataclasses.replace(
+        TINY,
+        num_updates=200,
+        batch_size=64,
+        updates_per_call=50,
+        optimizer=OptimizerConfig(learning_rate=1e-2, warm_up=0.1, flat_until=0.5, last=0.1),
+        ema=0.9,
+        evaluate_shots=8192,
+    )
+    record = train(config, repetition_problem(), RunFolder(tmp_path / "run"))
+    (row,) = record["evaluation"]
+    assert_rate(row["failures"], row["shots"], 0.104)

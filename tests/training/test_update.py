@@ -1,0 +1,241 @@
+"""One update: the loss of a stage, the optimizers, the average, the compute dtype."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+import pytest
+
+from tiny_runs import TINY, framed_problem, repetition_problem
+from unmasq.diffusion.loss import cross_entropy
+from unmasq.diffusion.masking import MASK
+from unmasq.models import Geometry, build_network
+from unmasq.sampling import Shots, ShotSampler
+from unmasq.training import OptimizerConfig, override
+from unmasq.training import update as update_module
+from unmasq.training.curriculum import FrameRange, frame_ranges
+from unmasq.training.loop import make_trainer
+from unmasq.training.update import learning_rates, make_optimizer
+
+# The loss of a stage, on a network small enough to write the sum out
+
+
+@pytest.fixture(scope="module")
+def stage():
+    """Random weights, shots with all intermediate logicals, and each shot's loss at each frame."""
+    problem = framed_problem()
+    sampler = ShotSampler(problem, intermediate=True)
+    shots = jax.jit(lambda key: sampler(jnp.full((512,), problem.p), key=key))(jr.key(1))
+    config = override(TINY, ["network.encoder_layers=1"])
+    network = build_network(config.network, Geometry.of(problem), key=jr.key(2))
+    return problem, network, shots, losses_by_frame(network, shots)
+
+
+@eqx.filter_jit
+def losses_by_frame(network, shots):
+    """-log q of all logicals l[r] given nothing but the frames up to r, (R+1, shots): T = 1."""
+    hidden = jnp.full(shots.logicals[:, 0].shape, MASK, jnp.int32)
+    return jnp.stack(
+        [
+            cross_entropy(network.denoise(memory, hidden), shots.logicals[:, r]).sum(axis=1)
+            for r, memory in enumerate(network.encoder.all_frames(shots.syndrome))
+        ]
+    )
+
+
+def stage_loss(problem, network, shots, frames, *settings):
+    settings = ["network.encoder_layers=1", "num_steps=1", *settings]
+    trainer = make_trainer(override(TINY, settings), problem)
+    loss = eqx.filter_jit(
+        lambda network, shots: trainer.loss(network, shots, frames, key=jr.key(0))
+    )
+    return float(loss(network, shots))
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 2), (1, 1)])
+def test_the_loss_of_a_stage_is_the_sum_over_its_frames(stage, first, last):
+    problem, network, shots, losses = stage
+    literal = sum(float(losses[r].mean()) for r in range(first, last + 1))
+    found = stage_loss(problem, network, shots, FrameRange(first, last, 0, 1))
+    assert found == pytest.approx(literal, rel=1e-5)
+
+
+def test_a_random_frame_of_each_shot_stands_for_all(stage, monkeypatch):
+    """With frames r_b the estimate is exactly (R2 - R1 + 1) * the mean of L[r_b]."""
+    problem, network, shots, losses = stage
+    chosen = np.random.default_rng(0).integers(0, 3, losses.shape[1])
+    drawn = update_module.jr.randint
+    monkeypatch.setattr(
+        update_module.jr,
+        "randint",
+        lambda key, shape, low, high: (
+            jnp.asarray(chosen, jnp.int32) if high == 3 else drawn(key, shape, low, high)
+        ),
+    )
+    found = stage_loss(problem, network, shots, FrameRange(0, 2, 0, 1), "frames=random")
+    expected = 3 * np.mean(np.asarray(losses)[chosen, np.arange(len(chosen))])
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_random_frames_are_an_unbiased_estimate(stage):
+    """r uniform over the stage: within five standard errors of the sum, on the same shots."""
+    problem, network, shots, losses = stage
+    repeated = Shots(*(jnp.tile(bits, (8,) + (1,) * (bits.ndim - 1)) for bits in shots))
+    found = stage_loss(problem, network, repeated, FrameRange(1, 2, 0, 1), "frames=random")
+    used = np.asarray(losses)[1:]
+    error = 2 * np.sqrt(used.var(axis=0).mean() / len(repeated.syndrome))
+    assert abs(found - used.mean(axis=1).sum()) < 5 * error
+    assert error < 0.02 * found
+
+
+# Optimizers
+
+
+@pytest.fixture(scope="module")
+def weights():
+    problem = framed_problem()
+    config = override(TINY, ["network.encoder_layers=1"])
+    network = build_network(config.network, Geometry.of(problem), key=jr.key(2))
+    return eqx.filter(network, eqx.is_inexact_array)
+
+
+def gradients_like(tree, seed, scale=1.0):
+    generator = np.random.default_rng(seed)
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(scale * generator.normal(size=leaf.shape), jnp.float32), tree
+    )
+
+
+@pytest.fixture
+def standard_promotion():
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_adamw_is_optax_adamw_with_the_papers_settings():
+    weights = {"matrix": jr.normal(jr.key(0), (3, 4)), "bias": jr.normal(jr.key(1), (4,))}
+    config = OptimizerConfig("adamw", 1e-4)
+    ours, theirs = make_optimizer(config), optax.adamw(1e-4, 0.9, 0.999, weight_decay=1e-4)
+    states = [ours.init(weights), theirs.init(weights)]
+    for seed in range(3):
+        gradients = gradients_like(weights, seed)
+        directions, states[0] = ours.update(gradients, states[0], weights)
+        updates, states[1] = theirs.update(gradients, states[1], weights)
+        rates = learning_rates(config, weights)
+        scaled = jax.tree.map(lambda rate, direction: -rate * direction, rates, directions)
+        assert set(jax.tree.leaves(rates)) == {1e-4}
+        for found, expected in zip(jax.tree.leaves(scaled), jax.tree.leaves(updates), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-12)
+
+
+def named(tree):
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_muon_takes_the_four_matrices_of_every_block(weights):
+    config = OptimizerConfig("muon", 1e-3, 1e-2, weight_decay=0.0)
+    adamw = dataclasses.replace(config, kind="adamw")
+    gradients = gradients_like(weights, 0)
+    results = {}
+    for rule in (config, adamw):
+        optimizer = make_optimizer(rule)
+        update = jax.jit(lambda g, w, o=optimizer: o.update(g, o.init(w), w)[0])
+        results[rule.kind] = update(gradients, weights)
+    found, plain = named(results["muon"]), named(results["adamw"])
+    rates = named(learning_rates(config, weights))
+    by_muon = {name for name, rate in rates.items() if rate >= 1e-2}
+    assert by_muon == {
+        f"{blocks}[0].{part}.weight"
+        for blocks in (".blocks", ".encoder.blocks")
+        for part in ("mixing.value", "mixing.out", "feedforward.up", "feedforward.down")
+    }
+    for name in found:
+        if name in by_muon:
+            values = np.linalg.svd(found[name], compute_uv=False)
+            assert ((values > 0.5) & (values < 1.5)).all(), name  # nearly orthogonal
+        else:
+            np.testing.assert_array_equal(found[name], plain[name])
+
+
+def test_muon_rates_grow_where_a_matrix_widens():
+    matrices = {"blocks": {"weight": jnp.zeros((4, 16))}, "other": jnp.zeros((4, 16))}
+
+    class Named(eqx.Module):
+        blocks: list
+
+    class Matrix(eqx.Module):
+        weight: jax.Array
+
+    tree = Named([Matrix(jnp.zeros((4, 16))), Matrix(jnp.zeros((16, 4))), Matrix(jnp.zeros(4))])
+    rates = learning_rates(OptimizerConfig("muon", 1e-3, 1e-2), tree)
+    assert jax.tree.leaves(rates) == pytest.approx([2e-2, 1e-2, 1e-3])
+    assert jax.tree.leaves(learning_rates(OptimizerConfig("muon", 1e-3), matrices)) == [1e-3] * 2
+
+
+@pytest.mark.usefixtures("standard_promotion")
+def test_clipping_makes_large_gradients_alike():
+    weights = {"matrix": jnp.ones((3, 4)), "bias": jnp.ones(4)}
+    optimizer = make_optimizer(OptimizerConfig("adamw", clip=1.0, weight_decay=0.0))
+    small = gradients_like(weights, 0, scale=1e-2)
+    norm = float(optax.tree.norm(small))
+    state = optimizer.init(weights)
+    for factor in (2 / norm, 1000 / norm):  # both above the limit: the same direction
+        scaled = jax.tree.map(lambda leaf, factor=factor: factor * leaf, small)
+        _, new = optimizer.update(scaled, state, weights)
+        moment = optax.tree.get(new, "mu")
+        assert float(optax.tree.norm(moment)) == pytest.approx(0.1, rel=1e-4)  # (1 - b1) * 1
+
+
+# The whole update
+
+
+def test_the_average_follows_the_weights(quick_compilation):
+    trainer = make_trainer(TINY, repetition_problem())
+    (frames,) = frame_ranges(TINY, 1)
+    start = jax.tree.map(np.asarray, trainer.start())
+    one, _ = trainer.advance(trainer.start(), frames, 1)
+    one = jax.tree.map(np.asarray, one)
+    assert int(one.step) == 1
+    later = one._replace(step=np.int32(10**6))  # by now the decay is `ema`
+    two, _ = trainer.advance(trainer.place(later), frames, 1)
+    for before, now, average in zip(
+        *(jax.tree.leaves(t) for t in (start.weights, one.weights, one.average)), strict=True
+    ):
+        assert not np.array_equal(before, now)
+        np.testing.assert_allclose(average, 0.1 * before + 0.9 * now, rtol=1e-5, atol=1e-7)
+    for before, now, average in zip(
+        *(jax.tree.leaves(t) for t in (one.average, two.weights, two.average)), strict=True
+    ):
+        np.testing.assert_allclose(average, 0.999 * before + 0.001 * now, rtol=1e-5, atol=1e-7)
+
+
+def test_a_call_may_be_cut_anywhere():
+    """Updates know their number, not their call: 3 + 1 updates are 4, bit for bit."""
+    (frames,) = frame_ranges(TINY, 1)
+    trainer = make_trainer(TINY, repetition_problem())
+    whole, losses = trainer.advance(trainer.start(), frames, 4)
+    part, first = trainer.advance(trainer.start(), frames, 3)
+    part, last = trainer.advance(part, frames, 1)
+    assert np.concatenate([first, last]).tolist() == np.asarray(losses).tolist()
+    for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_bfloat16_computes_in_16_bit_and_keeps_float32_masters():
+    (frames,) = frame_ranges(TINY, 1)
+    losses = {}
+    for dtype in ("float32", "bfloat16"):
+        trainer = make_trainer(override(TINY, [f"compute_dtype={dtype}"]), repetition_problem())
+        state, found = trainer.advance(trainer.start(), frames, 4)
+        assert {leaf.dtype for leaf in jax.tree.leaves(state)} == {np.dtype("f4"), np.dtype("i4")}
+        assert found.dtype == np.float32
+        losses[dtype] = np.asarray(found)
+    np.testing.assert_allclose(losses["bfloat16"], losses["float32"], rtol=0.05)
+    assert not np.array_equal(losses["bfloat16"], losses["float32"])
