@@ -1,11 +1,13 @@
 """Training runs that take seconds: small problems and a network of a few hundred numbers."""
 
+import sys
+
 import numpy as np
 
 from unmasq.building import problem_from_matrices
 from unmasq.models import NetworkConfig
 from unmasq.problem import DecodingProblem
-from unmasq.training import OptimizerConfig, TrainConfig
+from unmasq.training import OptimizerConfig, TrainConfig, to_json
 
 TINY = TrainConfig(
     name="tiny",
@@ -33,3 +35,19 @@ def framed_problem(seed: int = 0) -> DecodingProblem:
     logicals = (generator.random((2, 14)) < 0.4).astype(np.uint8)
     priors = generator.uniform(0.05, 0.2, 14)
     return problem_from_matrices(checks, logicals, priors, frames=3, name="framed")
+
+
+_PROGRAM = """
+import sys
+from unmasq.cli import main
+from unmasq.recipes import RECIPES
+from unmasq.training import from_json
+recipe = from_json(sys.argv.pop(1))
+RECIPES[recipe.name] = recipe
+main()
+"""
+
+
+def train_command(config: TrainConfig, *words: object) -> list[str]:
+    """`unmasq train WORDS` for another process, with `config` among the recipes."""
+    return [sys.executable, "-c", _PROGRAM, to_json(config), "train", *map(str, words)]

@@ -1,32 +1,23 @@
 """`kill -9` at random moments: every resume goes on, and the end is that of an unhurt run."""
 
+import dataclasses
 import random
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
-from tiny_runs import TINY, repetition_problem
+from tiny_runs import TINY, repetition_problem, train_command
 from unmasq.checkpoint import load_checkpoint
 from unmasq.problem_file import save_problem
-from unmasq.training import override, to_json
 from unmasq.training.loop import train
 from unmasq.training.run_folder import RunFolder
 
 UPDATES, PER_CALL = 400, 4
-SETTINGS = [f"num_updates={UPDATES}", f"updates_per_call={PER_CALL}", "evaluate_every=100"]
-
-# As `unmasq train tiny`, for a recipe that is not in the catalogue.
-PROGRAM = """
-import sys
-from unmasq.cli import main
-from unmasq.recipes import RECIPES
-from unmasq.training import from_json
-RECIPES["tiny"] = from_json(sys.argv.pop(1))
-main()
-"""
+CONFIG = dataclasses.replace(
+    TINY, num_updates=UPDATES, updates_per_call=PER_CALL, evaluate_every=100
+)
 
 
 def metrics_of(folder):
@@ -45,13 +36,11 @@ class Runs:
 
     def start(self, out):
         """A new run, or the same run on."""
+        words = ["tiny", "--problem", self.problem, "--out", out]
         if (out / "config.json").exists():
             words = ["--resume", out]
-        else:
-            words = ["tiny", "--problem", self.problem, "--out", out]
-        recipe = to_json(override(TINY, SETTINGS))
         return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, recipe, "train", *map(str, words), "--save-seconds=0"],
+            train_command(CONFIG, *words, "--save-seconds=0"),
             env=self._environment,
             stderr=subprocess.PIPE,
             text=True,
@@ -86,7 +75,7 @@ def runs(tmp_path_factory, quick_compilation):
 @pytest.fixture(scope="module")
 def unhurt(runs):
     run = RunFolder(runs.folder / "unhurt")
-    train(override(TINY, SETTINGS), repetition_problem(), run)
+    train(CONFIG, repetition_problem(), run)
     return run.path
 
 
