@@ -39,6 +39,7 @@ def framed_problem(seed: int = 0) -> DecodingProblem:
 
 _PROGRAM = """
 import sys
+sys.modules.update(stim=None, sinter=None, ldpc=None)  # training needs none of them
 from unmasq.cli import main
 from unmasq.recipes import RECIPES
 from unmasq.training import from_json

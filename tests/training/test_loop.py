@@ -14,7 +14,7 @@ from unmasq.checkpoint import ProblemMismatchError, load_checkpoint, load_weight
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.sampling import EvaluationShots, ShotSampler
-from unmasq.training import NoiseSchedule, Stage, override
+from unmasq.training import NoiseSchedule, Stage, loop, override
 from unmasq.training.curriculum import frame_ranges
 from unmasq.training.loop import (
     MAX_ROLLBACKS,
@@ -73,8 +73,9 @@ def test_every_update_is_in_the_metrics_once(uninterrupted):
 
 
 def test_a_problem_with_one_known_rate_trains_at_it(uninterrupted, problem):
-    folder, _, (message,), shown = uninterrupted
-    assert message == "the priors of 'repetition' are known at p = 0.2 alone: training at that p"
+    folder, _, (message, begun), shown = uninterrupted
+    assert begun == "tiny: compiling, then on from update 0 of 40"
+    assert message == "the priors of 'repetition' are known at p = 0.2 alone: training at it"
     config, _ = folder.open()
     assert config == dataclasses.replace(CONFIG, noise=NoiseSchedule(0.2))
     assert {round(p.p, 6) for p in shown} == {0.2}
@@ -209,7 +210,7 @@ def test_nan_goes_back_to_the_last_good_state_and_on(tmp_path, uninterrupted, pr
     said = []
     record = train(CONFIG, problem, run, limits=Limits(save_seconds=0.0), say=said.append)
     assert record["finished"]
-    assert said[1:] == [
+    assert said[2:] == [
         "loss is not finite after update 20: back to update 20, on with other random numbers "
         f"(no. {count} of at most {MAX_ROLLBACKS})"
         for count in (1, 2)
@@ -227,7 +228,7 @@ def test_nan_before_any_later_checkpoint_begins_again(tmp_path, problem, poison)
     run = RunFolder(tmp_path / "run")
     said = []
     record = train(CONFIG, problem, run, say=said.append)
-    assert "back to update 0" in said[1]
+    assert "back to update 0" in said[2]
     assert record["finished"]
     assert [r["step"] for r in run.metrics() if "loss" in r] == list(range(4, 41, 4))
 
@@ -238,7 +239,7 @@ def test_nan_again_and_again_ends_the_run(tmp_path, problem):
     said = []
     with pytest.raises(TrainingDivergedError, match="turned NaN 6 times, .*Lower the learning"):
         train(absurd, problem, run, limits=Limits(save_seconds=0.0), say=said.append)
-    assert len(said) == 1 + MAX_ROLLBACKS
+    assert len(said) == 2 + MAX_ROLLBACKS
     assert all(np.isfinite(array).all() for array in final_state(run).values())
 
 
@@ -257,14 +258,30 @@ def test_a_state_that_is_not_finite_shows_in_the_losses(problem):
 # Lengths
 
 
-def test_fit_minutes_sets_the_number_of_updates(tmp_path, problem):
-    run = RunFolder(tmp_path / "run")
-    said = []
-    config = dataclasses.replace(CONFIG, evaluate_shots=0, num_updates=10**6)
-    record = train(config, problem, run, limits=Limits(fit_minutes=0.01), say=said.append)
+def test_fit_minutes_fills_the_time_whatever_the_stages_cost(tmp_path, monkeypatch):
+    """A second an update in the first half, a tenth of it in the second, by a made-up clock."""
+    now = [0.0]
+
+    def costly(self, state, frames, updates):
+        now[0] += updates * (1.0 if frames.first == 0 else 0.1)
+        return state._replace(step=state.step + updates), jnp.ones(updates)
+
+    monkeypatch.setattr(Trainer, "advance", costly)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
+    config = dataclasses.replace(
+        override(TINY, ["network.encoder_layers=1", "evaluate_shots=0"]),
+        stages=(Stage(0, -1, 0.5),),
+    )
+    run, said = RunFolder(tmp_path / "run"), []
+    record = train(config, framed_problem(), run, limits=Limits(fit_minutes=1.0), say=said.append)
+    # 4 calls of 4 updates to measure each stage take 17.6 s; 77 updates fill the rest.
     assert record["finished"]
-    assert run.open()[0].num_updates == record["step"] < 10**6
-    assert f"{record['step']} updates fill the" in said[1]
+    assert record["step"] == run.open()[0].num_updates == 77
+    assert said[:2] == [
+        "tiny: compiling, then measuring",
+        "29 samples/s measured: 77 updates fill the 42 s left of 1.0 minutes",
+    ]
+    assert now[0] == pytest.approx(60, abs=1.0)
     assert "evaluation" not in record
 
 

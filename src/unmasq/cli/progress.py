@@ -19,7 +19,6 @@ class TrainingDisplay:
 
     def __init__(self, config: "TrainConfig", *, quiet: bool = False):
         self._console = Console(stderr=True, quiet=quiet)
-        self._config = config
         self._last_line = 0.0
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -32,8 +31,6 @@ class TrainingDisplay:
 
     def __enter__(self) -> "TrainingDisplay":
         self._bar.start()
-        if not self._console.is_terminal:
-            self.say(f"{self._config.name}: compiling")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -75,7 +75,9 @@ def train(
     """Trains until the recipe ends or the clock says stop; returns the final record."""
     started = time.monotonic()
     limits = limits or Limits()
-    config = _with_known_noise(config, problem, say)
+    if not resume:
+        run.require_new()
+    asked, config = config.noise, _with_known_noise(config, problem)
     trainer = make_trainer(config, problem, init)
     state = trainer.start()
     spent = 0.0
@@ -89,6 +91,9 @@ def train(
             trainer.config = config = _fit(trainer, state, limits.fit_minutes, started, say)
             state = trainer.start()
         run.create(config, problem, state)
+    if config.noise != asked:
+        say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at it")
+    say(f"{config.name}: compiling, then on from update {int(state.step)} of {config.num_updates}")
 
     ranges = frame_ranges(config, problem.layout.num_frames)
     last_save = time.monotonic()
@@ -174,15 +179,11 @@ def make_trainer(
     return Trainer(config, network, geometry, sampler, mesh)
 
 
-def _with_known_noise(
-    config: TrainConfig, problem: DecodingProblem, say: Callable[[str], None]
-) -> TrainConfig:
+def _with_known_noise(config: TrainConfig, problem: DecodingProblem) -> TrainConfig:
     """Without a formula for the priors there is one p to train and to evaluate at."""
-    known = NoiseSchedule(problem.p)
-    if problem.channels is not None or (config.noise == known and not config.evaluate_p):
+    if problem.channels is not None:
         return config
-    say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at that p")
-    return dataclasses.replace(config, noise=known, evaluate_p=())
+    return dataclasses.replace(config, noise=NoiseSchedule(problem.p), evaluate_p=())
 
 
 def _current(ranges: list[FrameRange], step: int) -> FrameRange | None:
@@ -218,6 +219,7 @@ def _fit(
 ) -> TrainConfig:
     """Measures every stage on throwaway updates and sets `num_updates` by it."""
     config = trainer.config
+    say(f"{config.name}: compiling, then measuring")
     needed = 0.0
     for frames in frame_ranges(config, trainer.geometry.layout.num_frames):
         for call in range(4):

@@ -52,13 +52,17 @@ class RunFolder:
     def metrics_path(self) -> Path:
         return self.path / "metrics.jsonl"
 
-    def create(self, config: TrainConfig, problem: DecodingProblem, state: TrainState) -> None:
-        """A new run; an existing one is refused, so that nothing is overwritten."""
+    def require_new(self) -> None:
+        """Refuses an existing run, so that nothing is overwritten."""
         if agreed((self.path / "config.json").exists()):
             raise ValueError(
                 f"--out must be a new folder: got {self.path}, which holds a run. "
                 f"Go on with it by --resume {self.path}, or choose another folder."
             )
+
+    def create(self, config: TrainConfig, problem: DecodingProblem, state: TrainState) -> None:
+        """A new run, with its first checkpoint."""
+        self.require_new()
         if not self.writes:
             return
         with _clear_errors(self.path, "Choose another folder, or make room, and start again."):
