@@ -51,7 +51,7 @@ def folder(tmp_path_factory) -> Path:
     )
     circuit.to_file(folder / "d3.stim")
     run(folder, "unmasq", "problem", "--circuit", "d3.stim", "--out", "mine")
-    settings = [word for setting in (*SHORT, f"noise.p={P}") for word in ("--set", setting)]
+    settings = [word for setting in SHORT for word in ("--set", setting)]
     problem = ("--problem", "mine/problem.safetensors")
     run(folder, "unmasq", "train", "own", *problem, *settings, "--out", "runs/mine")
     return folder

@@ -21,6 +21,8 @@ PAPER = [name for name in RECIPES if name.startswith("paper-")]
 
 def geometry_of(recipe):
     problem = recipe.problem
+    if problem.code is None:  # any problem
+        return memory_geometry("bb18", 2)
     if problem.noise == "code-capacity":
         return capacity_geometry(problem.code)
     rounds = problem.rounds or get_code(problem.code).distance

@@ -12,13 +12,14 @@ from command_line import refusal, run
 from quick_compilation import quickly_compiled
 from tiny_runs import TINY, repetition_problem
 from unmasq.cli.progress import TrainingDisplay, _clock
+from unmasq.cli.train import _new_run
 from unmasq.problem_file import save_problem
 from unmasq.recipes import RECIPES
-from unmasq.training import to_json
+from unmasq.training import ProblemConfig, to_json
 from unmasq.training.loop import Progress
 from unmasq.training.run_folder import RunFolder
 
-QUICK = dataclasses.replace(TINY, num_updates=12, evaluate_every=4)
+QUICK = dataclasses.replace(TINY, num_updates=12, evaluate_every=4, problem=ProblemConfig("bb18"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -151,6 +152,20 @@ def test_bad_words_are_refused(capsys, tmp_path, problem, words, message):
     said = refusal(capsys, "train", *words, "--problem", problem, "--out", out)
     assert re.search(message, said), said
     assert not out.exists()
+
+
+def test_a_recipe_for_any_problem_must_be_given_one(capsys, tmp_path):
+    said = refusal(capsys, "train", "own", "--out", tmp_path / "run")
+    assert said.startswith("recipe own must be given a problem file: got no --problem. Make one")
+
+
+def test_a_recipe_for_any_problem_trains_at_its_rate(monkeypatch, problem):
+    monkeypatch.setitem(RECIPES, "any", dataclasses.replace(QUICK, problem=ProblemConfig()))
+    found = {}
+    for recipe, words in (("any", []), ("any", ["--set", "noise.p=0.1"]), ("tiny", [])):
+        config, _ = _new_run(recipe, words[1:], problem)
+        found[recipe, len(words)] = config.noise.p
+    assert found == {("any", 0): 0.2, ("any", 2): 0.1, ("tiny", 0): QUICK.noise.p}
 
 
 def test_one_folder_must_be_named(capsys, tmp_path):

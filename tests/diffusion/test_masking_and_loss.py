@@ -21,6 +21,7 @@ from unmasq.diffusion.gaussian import (
 from unmasq.diffusion.loss import autoregressive_loss, cross_entropy, masked_loss, noise_loss
 from unmasq.diffusion.masking import (
     MASK,
+    draw_times,
     hide_at_random,
     hide_from_the_end,
     require_divisor,
@@ -49,6 +50,21 @@ def test_every_subset_is_hidden_equally_often():
     # Chi-square with 5 degrees of freedom: false alarm below 1e-9 beyond 51.
     expected = shots / 6
     assert ((counts - expected) ** 2 / expected).sum() < 51
+
+
+@pytest.mark.parametrize("masks", [1, 2, 3, 5, 12, 24])
+def test_times_are_uniform_and_shared_out_among_the_masks_of_a_shot(masks):
+    shots, num_steps = 10_000, 12
+    t = np.asarray(draw_times(shots, num_steps, masks, key=jr.key(1))).reshape(shots, masks)
+    counts = np.bincount(t.ravel(), minlength=num_steps + 1)
+    assert counts[0] == 0
+    assert len(counts) == num_steps + 1
+    # Chi-square with 11 degrees of freedom: false alarm below 1e-9 beyond 66; sharing lowers it.
+    expected = shots * masks / num_steps
+    assert ((counts[1:] - expected) ** 2 / expected).sum() < 66
+    part = np.arange(masks)
+    assert (t >= 1 + num_steps * part // masks).all()
+    assert (t <= -(-num_steps * (part + 1) // masks)).all()
 
 
 def test_autoregressive_masking_hides_a_suffix():

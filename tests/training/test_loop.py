@@ -15,7 +15,9 @@ from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.sampling import EvaluationShots, ShotSampler
 from unmasq.training import NoiseSchedule, Stage, loop, override
+from unmasq.training.config import to_json
 from unmasq.training.curriculum import frame_ranges
+from unmasq.training.export import history_of
 from unmasq.training.loop import (
     MAX_ROLLBACKS,
     Limits,
@@ -145,6 +147,26 @@ def test_init_takes_a_run_a_slim_copy_or_a_weight_file(uninterrupted, problem):
         make_trainer(other, problem, init=folder)
 
 
+def test_a_card_tells_of_the_runs_before(tmp_path, uninterrupted, problem):
+    first = uninterrupted[0].path
+    init = first / "tiny.safetensors"
+    for name in ("second", "third"):
+        run = RunFolder(tmp_path / name)
+        train(TINY, problem, run, init=init)
+        init = run.path / "tiny.safetensors"
+    card = json.loads(init.with_suffix(".json").read_text())
+    assert [entry["samples"] for entry in card["history"]] == [640, 640]
+    hashes = [entry["model_hash"] for entry in card["history"]]
+    assert hashes[0] == load_weights(first / "tiny.safetensors").model_hash
+    assert len({*hashes, card["model_hash"]}) == 3
+    assert card["history"][0]["recipe"] == json.loads(to_json(uninterrupted[0].open()[0]))
+    text = init.with_suffix(".md").read_text()
+    assert "| with the 2 run(s) that it started from | 1,920 samples, " in text
+    assert history_of(first) == card["history"][:1]
+    assert history_of(first.parent / "slim")[0]["model_hash"] == hashes[0]
+    assert history_of(uninterrupted[0].checkpoints()[0])[0]["model_hash"] is None
+
+
 # Exports
 
 
@@ -268,6 +290,7 @@ def test_fit_minutes_fills_the_time_whatever_the_stages_cost(tmp_path, monkeypat
 
     monkeypatch.setattr(Trainer, "advance", costly)
     monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(loop, "FIT_SHARE", 0.01)
     config = dataclasses.replace(
         override(TINY, ["network.encoder_layers=1", "evaluate_shots=0"]),
         stages=(Stage(0, -1, 0.5),),

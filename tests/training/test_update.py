@@ -64,6 +64,14 @@ def test_the_loss_of_a_stage_is_the_sum_over_its_frames(stage, first, last):
     assert found == pytest.approx(literal, rel=1e-5)
 
 
+@pytest.mark.parametrize("frames", ["sum", "random"])
+def test_masks_of_one_shot_share_its_hidden_state_and_its_logicals(stage, frames):
+    """With T = 1 every mask hides everything: three of them give the loss of one."""
+    settings = [(f"frames={frames}", f"masks_per_shot={masks}") for masks in (1, 3)]
+    one, three = (stage_loss(*stage[:3], FrameRange(1, 2, 0, 1), *words) for words in settings)
+    assert three == pytest.approx(one, rel=1e-5)
+
+
 def test_a_random_frame_of_each_shot_stands_for_all(stage, monkeypatch):
     """With frames r_b the estimate is exactly (R2 - R1 + 1) * the mean of L[r_b]."""
     problem, network, shots, losses = stage

@@ -1,5 +1,6 @@
 """`unmasq train`: a recipe and a problem to a run folder with weights."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,13 +116,22 @@ def _new_run(
 
     if recipe is None:
         raise ValueError(f"recipe must be one of {', '.join(RECIPES)}: got none.")
-    config = override(get_recipe(recipe), settings)
+    base = get_recipe(recipe)
     if problem_file is not None:
-        return config, load_problem(problem_file)
+        problem = load_problem(problem_file)
+        if base.problem.code is None:
+            base = dataclasses.replace(base, noise=dataclasses.replace(base.noise, p=problem.p))
+        return override(base, settings), problem
+    config = override(base, settings)
+    wanted = config.problem
+    if wanted.code is None:
+        raise ValueError(
+            f"recipe {recipe} must be given a problem file: got no --problem. Make one with "
+            "`unmasq problem --circuit FILE --out DIR`."
+        )
     from unmasq.building import problem_from_code
     from unmasq.codes import get_code
 
-    wanted = config.problem
     code = get_code(wanted.code)
     return config, problem_from_code(
         code, wanted.noise, config.noise.p, wanted.rounds, wanted.basis

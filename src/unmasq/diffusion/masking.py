@@ -18,6 +18,19 @@ def require_divisor(num_steps: int, num_logicals: int) -> None:
         )
 
 
+def draw_times(
+    shots: int, num_steps: int, masks_per_shot: int, *, key: PRNGKeyArray
+) -> Int32[Array, " masks"]:
+    """t uniform in 1..T for every mask of the first shot, then of the second, and so on.
+
+    The masks of one shot share 1..T evenly: mask i has its t in the i-th part of it.
+    """
+    part = jnp.arange(masks_per_shot, dtype=jnp.float32)[None, :]
+    place = (part + jr.uniform(key, (shots, masks_per_shot))) / masks_per_shot
+    t = 1 + jnp.floor(num_steps * place).astype(jnp.int32)
+    return jnp.minimum(t, num_steps).ravel()  # the sum may round up to 1
+
+
 def hide_at_random(
     logicals: UInt8[Array, "B K"], num_hidden: Int[Array, " B"], *, key: PRNGKeyArray
 ) -> Int32[Array, "B K"]:

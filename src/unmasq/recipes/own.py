@@ -1,26 +1,25 @@
 """A problem of your own, from `unmasq problem`: a small untied network for a CPU.
 
-Give the problem with --problem and its physical error rate with --set noise.p=...
+Give the problem with --problem. Training is at its own error rate; --set noise.p=... is another.
 
 Run:    unmasq problem --circuit d3.stim --out mine
-        unmasq train own --problem mine/problem.safetensors --set noise.p=0.01 --out runs/mine
+        unmasq train own --problem mine/problem.safetensors --out runs/mine
 Cost:   221 s of processor time for Stim's rotated surface code (d = 3, memory_z, 3 rounds)
 Expect: at p = 0.01 its rate is 6.13 [5.80, 6.47]e-02 (1226 errors in 20,000 shots of sinter),
         pymatching's 6.06 [5.73, 6.40]e-02 (1212), that of no correction 0.189 (3785)
 """
 
 from unmasq.models import NetworkConfig
-from unmasq.training.config import NoiseSchedule, OptimizerConfig, ProblemConfig, TrainConfig
+from unmasq.training.config import NoiseSchedule, OptimizerConfig, TrainConfig
 
 RECIPE = TrainConfig(
     name="own",
     num_updates=2000,
     batch_size=256,
-    problem=ProblemConfig("bb18", "circuit", 2),  # without --problem: a small one
     network=NetworkConfig(width=64, feedforward=128, heads=8, encoder_layers=2, decoder_layers=2),
     optimizer=OptimizerConfig(
         "muon", 2e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.03, flat_until=0.4, last=0.02
     ),
-    noise=NoiseSchedule(p=0.006, low=0.5),
+    noise=NoiseSchedule(low=0.5),
     ema=0.99,
 )

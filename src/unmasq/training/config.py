@@ -35,7 +35,7 @@ def _require(config: Any, rule: str, holds: Callable[[Any], bool], *names: str) 
 class ProblemConfig:
     """A catalogue problem; a problem file given on the command line replaces it."""
 
-    code: str = "bb72"
+    code: str | None = None  # None: any problem, given as a file
     noise: str = "circuit"
     rounds: int | None = None  # the distance by default
     basis: str = "X"
@@ -120,6 +120,7 @@ class TrainConfig:
     noise: NoiseSchedule = NoiseSchedule()
     objective: str = "masked"
     num_steps: int | None = None  # T; the number of logicals by default
+    masks_per_shot: int = 1  # draws of t and of hidden bits for each encoded shot
     stages: tuple[Stage, ...] = ()  # what is left of the updates trains on the last frame
     frames: str = "sum"  # over a stage's frames: the sum, or one at random
     ema: float = 0.999  # decay of the averaged weights
@@ -134,8 +135,10 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if not self.name or self.name != self.name.strip(" .") or set(self.name) & set("/\\"):
             raise ValueError(f"name must be a plain file name: got '{self.name}'.")
-        counts = ("num_updates", "batch_size", "updates_per_call", "num_steps", "evaluate_every")
-        _require(self, "be at least 1", lambda x: x is None or x >= 1, *counts)
+        counts = ("num_updates", "batch_size", "masks_per_shot", "updates_per_call")
+        _require(self, "be at least 1", lambda x: x >= 1, *counts)
+        optional = ("num_steps", "evaluate_every")
+        _require(self, "be at least 1", lambda x: x is None or x >= 1, *optional)
         _require(self, "lie in 0..999999999", lambda x: 0 <= x < 10**9, "num_updates", "seed")
         _require(self, "be at least 0", lambda x: x >= 0, "evaluate_shots")
         _require(self, "lie in (0, 0.5]", lambda x: all(0 < p <= 0.5 for p in x), "evaluate_p")

@@ -16,11 +16,25 @@ from unmasq.problem import DecodingProblem
 from unmasq.training.config import TrainConfig, to_json
 from unmasq.training.update import training_steps
 
+RUN_FACTS = ("samples", "updates", "seconds", "device", "commit")
+
 
 def with_weights(network: Denoiser, arrays: Mapping[str, np.ndarray]) -> Denoiser:
     """The network with its trained arrays replaced by name."""
     trained, fixed = eqx.partition(network, eqx.is_inexact_array)
     return eqx.combine(restore_arrays(trained, arrays), fixed)
+
+
+def history_of(init: str | Path) -> list[dict[str, Any]]:
+    """The runs that made the weights `init`, oldest first, from the card beside them."""
+    path = Path(init)
+    cards = sorted(path.glob("*.json")) if path.is_dir() else [path.with_suffix(".json")]
+    for card_path in cards:
+        card = json.loads(card_path.read_bytes()) if card_path.exists() else {}
+        if "model_hash" in card:
+            run = {key: card.get(key) for key in ("model_hash", *RUN_FACTS, "recipe")}
+            return [*card.get("history", []), run]
+    return [{"model_hash": None, "source": path.name}]  # a checkpoint: its run had no end
 
 
 def export_weights(
@@ -77,10 +91,19 @@ def card_text(card: Mapping[str, Any]) -> str:
         f"| parameters | {card['parameters']:,} (stored in 16 bit) |",
         f"| objective | {card['objective']}, T = {card['num_steps']} |",
     ]
-    for key in ("samples", "updates", "seconds", "device", "commit", "status"):
+    for key in (*RUN_FACTS, "status"):
         if card.get(key) is not None:
             value = card[key]
             lines.append(f"| {key} | {f'{value:,}' if isinstance(value, int) else value} |")
+    if card.get("history"):
+        runs = [*card["history"], card]
+        samples, seconds = (
+            sum(run.get(key) or 0 for run in runs) for key in ("samples", "seconds")
+        )
+        lines += [
+            f"| with the {len(runs) - 1} run(s) that it started from | {samples:,} samples, "
+            f"{seconds:,.0f} seconds |"
+        ]
     if card.get("evaluation"):
         lines += [
             "",

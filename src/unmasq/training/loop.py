@@ -17,13 +17,14 @@ from unmasq.problem import DecodingProblem
 from unmasq.sampling import CHUNK_SHOTS, ShotSampler
 from unmasq.training.config import NoiseSchedule, TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
-from unmasq.training.export import export_weights, with_weights
+from unmasq.training.export import export_weights, history_of, with_weights
 from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
 from unmasq.training.update import Trainer, TrainState
 
 MAX_ROLLBACKS = 5
+FIT_SHARE = 0.02  # of --fit-minutes, spent on measuring each stage
 
 
 class TrainingDivergedError(ValueError):
@@ -90,7 +91,7 @@ def train(
         if limits.fit_minutes is not None:
             trainer.config = config = _fit(trainer, state, limits.fit_minutes, started, say)
             state = trainer.start()
-        run.create(config, problem, state)
+        run.create(config, problem, state, [] if init is None else history_of(init))
     if config.noise != asked:
         say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at it")
     say(f"{config.name}: compiling, then on from update {int(state.step)} of {config.num_updates}")
@@ -222,12 +223,7 @@ def _fit(
     say(f"{config.name}: compiling, then measuring")
     needed = 0.0
     for frames in frame_ranges(config, trainer.geometry.layout.num_frames):
-        for call in range(4):
-            if call == 1:  # compiled by now
-                begun = time.monotonic()
-            state, losses = trainer.advance(state, frames, config.updates_per_call)
-            jax.block_until_ready(losses)
-        seconds = (time.monotonic() - begun) / (3 * config.updates_per_call)
+        state, seconds = _seconds_per_update(trainer, state, frames, FIT_SHARE * 60 * minutes)
         needed += seconds * (frames.stop - frames.start)
     left = max(60 * minutes - (time.monotonic() - started), 0.0)
     updates = agreed(max(int(config.num_updates * left / needed), config.updates_per_call))
@@ -236,6 +232,22 @@ def _fit(
         f"{updates} updates fill the {left:.0f} s left of {minutes} minutes"
     )
     return dataclasses.replace(config, num_updates=updates)
+
+
+def _seconds_per_update(
+    trainer: Trainer, state: TrainState, frames: FrameRange, at_least: float
+) -> tuple[TrainState, float]:
+    """Over `at_least` seconds and three calls, after one that compiles."""
+    updates = trainer.config.updates_per_call
+    state, losses = trainer.advance(state, frames, updates)
+    jax.block_until_ready(losses)
+    begun = time.monotonic()
+    calls = 0
+    while calls < 3 or agreed(time.monotonic() - begun < at_least):
+        state, losses = trainer.advance(state, frames, updates)
+        jax.block_until_ready(losses)
+        calls += 1
+    return state, (time.monotonic() - begun) / (calls * updates)
 
 
 def _averaged(trainer: Trainer, state: TrainState) -> Denoiser:
@@ -273,7 +285,7 @@ def _finish(
         "updates": record["step"],
         "seconds": record["seconds"],
         "evaluation": record.get("evaluation", []),
-        **{key: run.manifest()[key] for key in ("device", "commit")},
+        **{key: run.manifest().get(key) for key in ("device", "commit", "history")},
     }
     for folder in [run.path] if mirror is None else [run.path, mirror]:
         export_weights(folder, config, problem, named_arrays(state.average), facts)

@@ -1,4 +1,8 @@
-"""One batch to one loss, for each objective of the paper."""
+"""One batch to one loss, for each objective of the paper.
+
+The decoder is a small part of a network with frames: a shot that was encoded once can carry
+several masks, each with its own part of 1..T, which makes the gradient much less noisy.
+"""
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -7,7 +11,7 @@ from jaxtyping import Array, Float32, Int32, PRNGKeyArray, UInt8
 
 from unmasq.diffusion.gaussian import add_noise, time_probabilities
 from unmasq.diffusion.loss import autoregressive_loss, masked_loss, noise_loss
-from unmasq.diffusion.masking import hide_at_random, hide_from_the_end
+from unmasq.diffusion.masking import draw_times, hide_at_random, hide_from_the_end
 from unmasq.models import ContinuousDenoiser, MaskedDenoiser
 
 
@@ -16,25 +20,40 @@ def masked_objective(
     memory: Array,
     logicals: UInt8[Array, "B K"],
     num_steps: int,
+    masks_per_shot: int = 1,
     *,
     key: PRNGKeyArray,
 ) -> Float32[Array, ""]:
     """t uniform in 1..T, n_l t / T bits hidden at random; T = 1 is the paper's LR."""
     time_key, hide_key = jr.split(key)
     shots, size = logicals.shape
-    t = jr.randint(time_key, (shots,), 1, num_steps + 1)
+    t = draw_times(shots, num_steps, masks_per_shot, key=time_key)
+    memory, logicals = _repeated(memory, logicals, masks_per_shot)
     tokens = hide_at_random(logicals, t * (size // num_steps), key=hide_key)
     return masked_loss(network.denoise(memory, tokens), logicals, tokens, t, num_steps)
 
 
 def autoregressive_objective(
-    network: MaskedDenoiser, memory: Array, logicals: UInt8[Array, "B K"], *, key: PRNGKeyArray
+    network: MaskedDenoiser,
+    memory: Array,
+    logicals: UInt8[Array, "B K"],
+    masks_per_shot: int = 1,
+    *,
+    key: PRNGKeyArray,
 ) -> Float32[Array, ""]:
     """A uniform prefix is shown; the next bit carries the loss."""
     shots, size = logicals.shape
-    num_hidden = jr.randint(key, (shots,), 1, size + 1)
+    num_hidden = draw_times(shots, size, masks_per_shot, key=key)
+    memory, logicals = _repeated(memory, logicals, masks_per_shot)
     tokens = hide_from_the_end(logicals, num_hidden)
     return autoregressive_loss(network.denoise(memory, tokens), logicals, num_hidden)
+
+
+def _repeated(
+    memory: Array, logicals: UInt8[Array, "B K"], times: int
+) -> tuple[Array, UInt8[Array, "S K"]]:
+    """Each shot `times` times in a row, so that shots stay on the device that has them."""
+    return jnp.repeat(memory, times, axis=1), jnp.repeat(logicals, times, axis=0)
 
 
 def continuous_objective(

@@ -60,14 +60,21 @@ class RunFolder:
                 f"Go on with it by --resume {self.path}, or choose another folder."
             )
 
-    def create(self, config: TrainConfig, problem: DecodingProblem, state: TrainState) -> None:
-        """A new run, with its first checkpoint."""
+    def create(
+        self,
+        config: TrainConfig,
+        problem: DecodingProblem,
+        state: TrainState,
+        history: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """A new run, with its first checkpoint; `history` tells of the runs before it."""
         self.require_new()
         if not self.writes:
             return
         with _clear_errors(self.path, "Choose another folder, or make room, and start again."):
             save_problem(problem, self.path / "problem.safetensors")
-            manifest = json.dumps(_manifest(config, problem), indent=1)
+            facts = {**_manifest(config, problem), "history": list(history)}
+            manifest = json.dumps(facts, indent=1)
             write_whole(self.path / "manifest.json", manifest)
             self.save(state, 0.0)
             write_whole(self.path / "config.json", to_json(config))  # last: now it is a run

@@ -172,10 +172,11 @@ class Trainer:
             return continuous_objective(network, *shots, self.num_steps, key=key)
         frame_key, loss_key = jr.split(key)
         memory, targets = self._targets(network, *shots, frames, frame_key)
+        masks = self.config.masks_per_shot
         if self.config.objective == "autoregressive":
-            loss = autoregressive_objective(network, memory, targets, key=loss_key)
+            loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
         else:
-            loss = masked_objective(network, memory, targets, self.num_steps, key=loss_key)
+            loss = masked_objective(network, memory, targets, self.num_steps, masks, key=loss_key)
         return loss * (frames.last - frames.first + 1)  # `targets` gave the mean over frames
 
     def _targets(
