@@ -172,7 +172,7 @@ class Trainer:
             return continuous_objective(network, *shots, self.num_steps, key=key)
         frame_key, loss_key = jr.split(key)
         memory, targets = self._targets(network, *shots, frames, frame_key)
-        masks = self.config.masks_per_shot
+        masks = min(self.config.masks_per_shot, self.num_steps)  # with T = 1 all are alike
         if self.config.objective == "autoregressive":
             loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
         else:
