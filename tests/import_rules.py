@@ -21,6 +21,7 @@ ORDER = [
     "circuits",
     "faults",
     "problem",
+    "translates",
     "problem_file",
     "stim_faults",
     "building",

@@ -1,6 +1,7 @@
 """One update: the loss of a stage, the optimizers, the average, the compute dtype."""
 
 import dataclasses
+import functools
 
 import equinox as eqx
 import jax
@@ -11,6 +12,8 @@ import optax
 import pytest
 
 from tiny_runs import TINY, framed_problem, repetition_problem
+from unmasq.building import problem_from_code
+from unmasq.codes import get_code
 from unmasq.diffusion.loss import cross_entropy
 from unmasq.diffusion.masking import MASK
 from unmasq.models import Geometry, build_network
@@ -21,6 +24,7 @@ from unmasq.training.curriculum import FrameRange, frame_ranges
 from unmasq.training.loop import make_trainer
 from unmasq.training.objectives import autoregressive_objective, masked_objective
 from unmasq.training.update import learning_rates, make_optimizer
+from unmasq.training.views import repeated
 
 # The loss of a stage, on a network small enough to write the sum out
 
@@ -77,11 +81,39 @@ def test_masks_of_one_shot_share_its_hidden_state_and_its_logicals(stage):
     @eqx.filter_jit
     def found(blind):
         memory = blind.encode(shots.syndrome)
-        masked = masked_objective(blind, memory, logicals, 1, 3, key=jr.key(3))
-        return masked, autoregressive_objective(blind, memory, logicals, size, key=jr.key(3))
+        three, all_sizes = (repeated(memory, logicals, times) for times in (3, size))
+        masked = masked_objective(blind, *three, 1, 3, key=jr.key(3))
+        return masked, autoregressive_objective(blind, *all_sizes, size, key=jr.key(3))
 
     expected = float(losses[-1].mean())
     np.testing.assert_allclose(found(blind), [expected, expected], rtol=1e-5)
+
+
+def test_masks_look_at_translates_in_the_last_stage_alone(monkeypatch):
+    """Element 0 moves nothing: its views are the shot itself, repeated."""
+    problem = problem_from_code(get_code("bb18"), "circuit", 0.006, 2)
+    settings = ["network.encoder_layers=1", "network.ties=tied", "masks_per_shot=2"]
+    last, every = FrameRange(2, 2, 0, 1), FrameRange(0, 2, 0, 1)
+
+    def losses(translate):
+        config = override(TINY, [*settings, f"translate_masks={translate}"])
+        trainer = make_trainer(config, problem)
+        network = trainer.network(trainer.start().weights)
+        found = []
+        for frames in (last, every):
+            sampler = ShotSampler(problem, intermediate=frames is every)
+            shots = sampler(jnp.full((64,), problem.p), key=jr.key(1))
+            loss = eqx.filter_jit(functools.partial(trainer.loss, frames=frames, key=jr.key(0)))
+            found.append(float(loss(network, shots)))
+        return found
+
+    plain, moved = losses("false"), losses("true")
+    assert moved[0] != pytest.approx(plain[0], rel=1e-4)
+    assert moved[1] == pytest.approx(plain[1], rel=1e-5)
+    monkeypatch.setattr(
+        update_module.jr, "randint", lambda key, shape, low, high: jnp.zeros(shape, jnp.int32)
+    )
+    assert losses("true")[0] == pytest.approx(plain[0], rel=1e-5)
 
 
 def test_a_random_frame_of_each_shot_stands_for_all(stage, monkeypatch):

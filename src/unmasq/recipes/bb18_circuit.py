@@ -24,6 +24,8 @@ RECIPE = TrainConfig(
         "muon", 1e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.03, flat_until=0.5, last=0.02
     ),
     noise=NoiseSchedule(p=0.006, low=0.5, start=0.0005, ramp=0.2),
+    masks_per_shot=4,
+    translate_masks=True,
     stages=(Stage(0, -1, 0.25),),
     frames="random",
     ema=0.998,

@@ -24,6 +24,8 @@ RECIPE = TrainConfig(
         "muon", 1e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.02, flat_until=0.4, last=0.01
     ),
     noise=NoiseSchedule(p=0.006, low=0.5, start=0.0005, ramp=0.15),
+    masks_per_shot=4,
+    translate_masks=True,
     stages=(Stage(0, -1, 0.15),),
     frames="random",
     ema=0.998,

@@ -21,5 +21,6 @@ RECIPE = TrainConfig(
         "muon", 2e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.03, flat_until=0.4, last=0.02
     ),
     noise=NoiseSchedule(low=0.5),
+    masks_per_shot=4,
     ema=0.99,
 )

@@ -120,7 +120,8 @@ class TrainConfig:
     noise: NoiseSchedule = NoiseSchedule()
     objective: str = "masked"
     num_steps: int | None = None  # T; the number of logicals by default
-    masks_per_shot: int = 1  # draws of t and of hidden bits for each encoded shot
+    masks_per_shot: int = 1  # draws of t and of hidden bits for each encoded shot, T at most
+    translate_masks: bool = False  # each on another translate of the shot; for tied networks
     stages: tuple[Stage, ...] = ()  # what is left of the updates trains on the last frame
     frames: str = "sum"  # over a stage's frames: the sum, or one at random
     ema: float = 0.999  # decay of the averaged weights
@@ -150,6 +151,11 @@ class TrainConfig:
         share = sum(stage.fraction for stage in self.stages)
         if share > 1 + 1e-9:
             raise ValueError(f"stages must have fractions of at most 1 together: got {share:.6g}.")
+        if self.translate_masks and self.network.ties != "tied":
+            raise ValueError(
+                f"translate_masks must be false unless network.ties is tied: got "
+                f"{self.network.ties}, whose hidden state does not move with the shot."
+            )
         if (self.objective == "continuous") != (self.network.kind == "continuous"):
             raise ValueError(
                 f"objective {self.objective} must go with its network: got {self.network.kind}."

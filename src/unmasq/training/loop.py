@@ -22,6 +22,8 @@ from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
 from unmasq.training.update import Trainer, TrainState
+from unmasq.training.views import Views
+from unmasq.translates import translates_of
 
 MAX_ROLLBACKS = 5
 FIT_SHARE = 0.02  # of --fit-minutes, spent on measuring each stage
@@ -177,7 +179,8 @@ def make_trainer(
     def sampler(intermediate: bool) -> ShotSampler:
         return ShotSampler(problem, intermediate=intermediate)
 
-    return Trainer(config, network, geometry, sampler, mesh)
+    views = Views(translates_of(problem)) if config.translate_masks else None
+    return Trainer(config, network, geometry, sampler, mesh, views)
 
 
 def _with_known_noise(config: TrainConfig, problem: DecodingProblem) -> TrainConfig:

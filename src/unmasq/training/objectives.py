@@ -1,7 +1,8 @@
 """One batch to one loss, for each objective of the paper.
 
 The decoder is a small part of a network with frames: a shot that was encoded once can carry
-several masks, each with its own part of 1..T, which makes the gradient much less noisy.
+several masks, each with its own part of 1..T, which makes the gradient much less noisy. `memory`
+and `logicals` hold each shot `masks_per_shot` times in a row.
 """
 
 import jax.numpy as jnp
@@ -26,9 +27,8 @@ def masked_objective(
 ) -> Float32[Array, ""]:
     """t uniform in 1..T, n_l t / T bits hidden at random; T = 1 is the paper's LR."""
     time_key, hide_key = jr.split(key)
-    shots, size = logicals.shape
-    t = draw_times(shots, num_steps, masks_per_shot, key=time_key)
-    memory, logicals = _repeated(memory, logicals, masks_per_shot)
+    masks, size = logicals.shape
+    t = draw_times(masks // masks_per_shot, num_steps, masks_per_shot, key=time_key)
     tokens = hide_at_random(logicals, t * (size // num_steps), key=hide_key)
     return masked_loss(network.denoise(memory, tokens), logicals, tokens, t, num_steps)
 
@@ -42,18 +42,10 @@ def autoregressive_objective(
     key: PRNGKeyArray,
 ) -> Float32[Array, ""]:
     """A uniform prefix is shown; the next bit carries the loss."""
-    shots, size = logicals.shape
-    num_hidden = draw_times(shots, size, masks_per_shot, key=key)
-    memory, logicals = _repeated(memory, logicals, masks_per_shot)
+    masks, size = logicals.shape
+    num_hidden = draw_times(masks // masks_per_shot, size, masks_per_shot, key=key)
     tokens = hide_from_the_end(logicals, num_hidden)
     return autoregressive_loss(network.denoise(memory, tokens), logicals, num_hidden)
-
-
-def _repeated(
-    memory: Array, logicals: UInt8[Array, "B K"], times: int
-) -> tuple[Array, UInt8[Array, "S K"]]:
-    """Each shot `times` times in a row, so that shots stay on the device that has them."""
-    return jnp.repeat(memory, times, axis=1), jnp.repeat(logicals, times, axis=0)
 
 
 def continuous_objective(

@@ -23,6 +23,7 @@ from unmasq.training.objectives import (
     continuous_objective,
     masked_objective,
 )
+from unmasq.training.views import Views, repeated
 
 CONTINUOUS_STEPS = 200
 
@@ -55,8 +56,10 @@ class Trainer:
         geometry: Geometry,
         samplers: Callable[[bool], ShotSampler],
         mesh: jax.sharding.Mesh,
+        views: Views | None = None,
     ):
         self.config = config
+        self.views = views
         self.geometry = geometry
         self.num_steps = training_steps(config, geometry.num_logicals)
         self._samplers = samplers
@@ -170,9 +173,14 @@ class Trainer:
         """The objective, summed over the stage's frames: sum_{r = R1..R2} L[r]."""
         if not isinstance(network, MaskedDenoiser):
             return continuous_objective(network, *shots, self.num_steps, key=key)
-        frame_key, loss_key = jr.split(key)
+        frame_key, view_key, loss_key = jr.split(key, 3)
         memory, targets = self._targets(network, *shots, frames, frame_key)
         masks = min(self.config.masks_per_shot, self.num_steps)  # with T = 1 all are alike
+        if self.views is None or shots.logicals.ndim == 3:
+            memory, targets = repeated(memory, targets, masks)
+        else:  # the flips of l[R] are all known
+            elements = jr.randint(view_key, (masks,), 0, self.views.order)
+            memory, targets = self.views(memory, targets, shots.syndrome, elements)
         if self.config.objective == "autoregressive":
             loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
         else:

@@ -1,0 +1,57 @@
+"""Several masks for one encoded shot, each perhaps on another translate of it.
+
+A tied encoder is equivariant: the hidden state of a translated shot is the translated hidden state,
+so translates cost no encoding. Their logicals are other sums of the same ones.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Float32, Int32, UInt8
+
+from unmasq.translates import Translates
+
+
+class Views(eqx.Module):
+    """Shots as the elements of a symmetry see them."""
+
+    sources: Int32[Array, "G n"]
+    logical_maps: Float32[Array, "G K K"]
+    flip_maps: Float32[Array, "G K n"]
+    check: Int32[Array, " M"]
+
+    def __init__(self, translates: Translates):
+        self.sources = jnp.asarray(translates.sources)
+        self.logical_maps = jnp.asarray(translates.logical_maps, jnp.float32)
+        self.flip_maps = jnp.asarray(translates.flip_maps, jnp.float32)
+        self.check = jnp.asarray(translates.check)
+
+    @property
+    def order(self) -> int:
+        return len(self.sources)
+
+    def __call__(
+        self,
+        memory: Float[Array, "n B d"],
+        logicals: UInt8[Array, "B K"],
+        syndrome: UInt8[Array, "B M"],
+        elements: Int32[Array, " E"],
+    ) -> tuple[Float[Array, "n S d"], UInt8[Array, "S K"]]:
+        """Hidden state and logicals of each shot under each of the elements, shots outermost."""
+        size = memory.shape[0]
+        # Products with 0/1 matrices: the gradient of a gather would be a scatter.
+        moves = jax.nn.one_hot(self.sources[elements], size, dtype=memory.dtype)
+        seen = jnp.einsum("eij,jbd->ibed", moves, memory)
+        sums = jax.nn.one_hot(self.check, size, dtype=jnp.float32)
+        flips = jnp.einsum("bm,mn->bn", syndrome.astype(jnp.float32), sums)
+        moved = jnp.einsum("ekl,bl->bek", self.logical_maps[elements], logicals.astype(jnp.float32))
+        moved = moved + jnp.einsum("ekn,bn->bek", self.flip_maps[elements], flips)
+        parity = jnp.mod(moved, 2).astype(jnp.uint8)
+        return seen.reshape(size, -1, memory.shape[2]), parity.reshape(-1, logicals.shape[1])
+
+
+def repeated(
+    memory: Float[Array, "n B d"], logicals: UInt8[Array, "B K"], times: int
+) -> tuple[Float[Array, "n S d"], UInt8[Array, "S K"]]:
+    """Each shot `times` times in a row, so that shots stay on the device that has them."""
+    return jnp.repeat(memory, times, axis=1), jnp.repeat(logicals, times, axis=0)

@@ -1,0 +1,56 @@
+"""What the logicals of a translated shot are: l' = M l + chi f.
+
+A symmetry moves every fault, and the detectors with it. The basis logicals are not closed under it:
+those of the moved faults are sums of the old ones (M) and of check flips f (chi), where a check's
+flip is the sum of all its detectors. M and chi follow from H and L alone.
+"""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmasq import gf2
+from unmasq.problem import DecodingProblem
+from unmasq.symmetry import Indices
+
+Bits = NDArray[np.uint8]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Translates:
+    """For each element g: check i of the moved shot is check `sources[g, i]` of the shot."""
+
+    sources: Indices  # (G, n_c)
+    logical_maps: Bits  # M (G, K, K)
+    flip_maps: Bits  # chi (G, K, n_c)
+    check: Indices  # (M,) whose detector it is
+
+
+def translates_of(problem: DecodingProblem) -> Translates:
+    """Solves M and chi on faults that span everything; only detectors tell where a fault goes."""
+    symmetry, layout = problem.symmetry, problem.layout
+    if symmetry is None:
+        raise ValueError(f"problem '{problem.name}' must have a known symmetry: got none.")
+    logicals = problem.logical_matrix.toarray()
+    sums = np.eye(layout.num_checks, dtype=np.uint8)[:, layout.check]
+    flips = (sums.astype(np.int64) @ problem.check_matrix.toarray() % 2).astype(np.uint8)
+    detectors = [found for found, _ in problem.faults()]
+    place = {key: j for j, key in enumerate(detectors)}
+    doubtful = {key for j, key in enumerate(detectors) if place[key] != j}
+    clear = np.array([j for key, j in place.items() if key not in doubtful])
+    known = np.concatenate([logicals, flips])
+    probes = clear[gf2.row_reduce(known[:, clear])[1]]
+    grid = layout.grid()
+    maps = []
+    for images in symmetry.check_images:
+        moved = grid[layout.frame, images[layout.check]]
+        goals = [place[tuple(sorted(moved[list(detectors[j])].tolist()))] for j in probes]
+        maps.append(gf2.combine(known[:, probes], logicals[:, goals]))
+    both = np.stack(maps)
+    return Translates(
+        np.argsort(symmetry.check_images, axis=1).astype(np.int32),
+        both[:, :, : problem.num_logicals],
+        both[:, :, problem.num_logicals :],
+        layout.check,
+    )
