@@ -13,7 +13,6 @@ from unmasq.training.loop import train
 from unmasq.training.run_folder import RunFolder
 
 CONFIG = dataclasses.replace(TINY, evaluate_every=20)
-TWO_DEVICES = "--xla_force_host_platform_device_count=2"
 
 
 def losses_of(folder):
@@ -57,9 +56,8 @@ def start(words, environment, config=CONFIG):
 def test_two_devices_give_the_losses_of_one(
     tmp_path, problem_path, one_process, quick_compilation, generator
 ):
-    environment = {**quick_compilation, "XLA_FLAGS": TWO_DEVICES}
-    words = ["tiny", "--problem", problem_path, "--out", tmp_path / "run"]
-    finish([start([*words, "--set", f"generator={generator}"], environment)])
+    words = ["tiny", "--problem", problem_path, "--out", tmp_path / "run", "--cpu-devices", 2]
+    finish([start([*words, "--set", f"generator={generator}"], quick_compilation)])
     assert RunFolder(tmp_path / "run").manifest()["devices"] == 2
     assert losses_of(tmp_path / "run") == pytest.approx(one_process[generator], rel=1e-4)
 
@@ -127,7 +125,7 @@ def test_a_batch_must_divide_over_the_devices(quick_compilation):
     path = ":".join(p for p in sys.path if p.endswith("tests"))
     environment = {
         **quick_compilation,
-        "XLA_FLAGS": TWO_DEVICES.replace("2", "3"),
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=3",
         "PYTHONPATH": f"{path}:{quick_compilation.get('PYTHONPATH', '')}",
     }
     subprocess.run([sys.executable, "-c", CHECKS], env=environment, check=True, timeout=300)

@@ -2,7 +2,8 @@
 
 Run:    unmasq train bb18-circuit --fit-minutes 10 --cpu-devices 2 --out runs/bb18
 Cost:   10 minutes on 2 CPU cores
-Expect: see docs/experiments.md
+Expect: on the same 16,384 shots 0.246 at p = 0.006 (4030 failures; BP-OSD(X) 3769) and
+        6.20e-2 at p = 0.003 (1016; BP-OSD(X) 1131)
 """
 
 from unmasq.models import NetworkConfig
