@@ -116,14 +116,19 @@ def test_the_table_is_that_of_the_results():
     model = find_model("bb72-circuit")
     assert model.model_hash[:16] in TEXT
     assert model.structure_id in TEXT
+    names = {
+        model.decoder_name: "`bb72-circuit`",
+        "bposd-x": "BP-OSD(X)",
+        "relay-xz": "Relay-BP(XZ)",
+    }
     rows = set()
     for comparison in compare(model.decoder_name, [(path, c) for c in counts]):
-        points = (comparison.first, comparison.second)
-        names = ("`bb72-circuit`", "BP-OSD(X)")
-        alone = (comparison.paired.first_only, comparison.paired.second_only)
-        for point, name, count in zip(points, names, alone, strict=True):
+        paired = comparison.paired
+        alone = {comparison.second: f"{paired.second_only}, {paired.first_only} "}
+        for point in (comparison.first, comparison.second):
             (c,) = (c for c in counts if c.point == point)
-            rows.add(f"| {point.p:g} | {name} | {c.errors} / {c.shots} | {c.rate} | {count} |")
+            row = f"| {point.p:g} | {names[point.decoder]} | {c.errors} / {c.shots} | {c.rate} |"
+            rows.add(f"{row} {alone.get(point, '')}|")
     assert rows == set(re.findall(r"^\| 0\.00\d .*\|$", TEXT, re.M))
 
 
