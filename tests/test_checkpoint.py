@@ -255,6 +255,17 @@ def test_weights_come_back_rounded_to_their_dtype(tmp_path, dtype):
         np.testing.assert_array_equal(found, rounded)
 
 
+def test_loading_draws_no_weights(tmp_path, caplog):
+    """Each shape would compile a generator of its own: seconds before the first shot."""
+    write_weights(tmp_path / "n.safetensors", repetition_problem())
+    jax.clear_caches()
+    with jax.log_compiles():
+        load_weights(tmp_path / "n.safetensors")
+        assert "normal" not in caplog.text
+        jr.normal(jr.key(0), (3, 7))
+        assert "normal" in caplog.text  # had there been something, we would know
+
+
 def test_the_model_hash_is_that_of_the_weights_alone(tmp_path):
     hashes = {}
     for name, seed in [("one", 0), ("again", 0), ("other", 1)]:

@@ -17,14 +17,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import PyTree
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from unmasq.atomic_files import write_whole
-from unmasq.models import Denoiser, Geometry, NetworkConfig, build_network
+from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
 from unmasq.problem import DecodingProblem, Layout
 from unmasq.symmetry import Symmetry
 
@@ -55,8 +54,8 @@ def named_arrays(tree: PyTree) -> Arrays:
 
 
 def restore_arrays(tree: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
-    """The tree with its array leaves replaced by name; names and shapes must agree."""
-    leaves, structure = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
+    """The tree with its arrays, or their shapes, replaced by name; names and shapes must agree."""
+    leaves, structure = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, _has_shape))
     names = [_name(path) for path, _ in leaves]
     for what, found in (
         ("hold", [name for name in names if name not in arrays]),
@@ -77,6 +76,20 @@ def restore_arrays(tree: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
             )
         new.append(jnp.asarray(array, leaf.dtype))
     return eqx.combine(jax.tree_util.tree_unflatten(structure, new), tree)
+
+
+def with_weights(network: Denoiser, arrays: Mapping[str, np.ndarray]) -> Denoiser:
+    """The network with its weights, or their shapes, replaced by name."""
+    trained, fixed = eqx.partition(network, _is_weight)
+    return eqx.combine(restore_arrays(trained, arrays), fixed)
+
+
+def _has_shape(leaf: Any) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def _is_weight(leaf: Any) -> bool:
+    return _has_shape(leaf) and bool(jnp.issubdtype(leaf.dtype, jnp.inexact))
 
 
 def save_checkpoint(
@@ -216,10 +229,7 @@ def load_weights(path: str | Path) -> Weights:
         raise BrokenCheckpointError(
             f"{path} must be a weight file that this version knows: {error}. Update unmasq."
         ) from error
-    trained, fixed = eqx.partition(
-        build_network(config, geometry, key=jr.key(0)), eqx.is_inexact_array
-    )
-    network = eqx.combine(restore_arrays(trained, tensors), fixed)
+    network = on_device(with_weights(network_shapes(config, geometry), tensors))
     return Weights(network, config, geometry, header, _model_hash(header["network"], tensors))
 
 

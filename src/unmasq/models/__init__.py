@@ -1,6 +1,6 @@
 """Networks: syndromes (and partly hidden logicals) in, log-odds out."""
 
-from unmasq.models.build import Denoiser, build_network
+from unmasq.models.build import Denoiser, build_network, network_shapes, on_device
 from unmasq.models.config import NetworkConfig
 from unmasq.models.continuous import ContinuousDenoiser
 from unmasq.models.geometry import Geometry, initial_code_weights
@@ -19,4 +19,6 @@ __all__ = [
     "count_parameters",
     "for_rounds",
     "initial_code_weights",
+    "network_shapes",
+    "on_device",
 ]

@@ -19,11 +19,11 @@ class CheckEmbedding(eqx.Module):
     """E(s): one vector for each kind of check and bit. Affine in the bit: nothing is gathered."""
 
     table: Float[Array, "kinds 2 d"]
-    kind: Int32[Array, " n"]
+    kind: Int32[Array | np.ndarray, " n"]
 
     def __init__(self, kinds: Indices, width: int, *, key: PRNGKeyArray):
         self.table = jr.normal(key, (int(kinds.max()) + 1, 2, width))
-        self.kind = jnp.asarray(kinds)
+        self.kind = kinds
 
     def __call__(self, bits: UInt8[Array, "n B"]) -> Float[Array, "n B d"]:
         by_kind = jax.nn.one_hot(self.kind, self.table.shape[0], dtype=self.table.dtype)
@@ -38,7 +38,7 @@ class RecurrentEncoder(eqx.Module):
     blocks: list[Block]
     code_weights: Float[Array, "frames V"] | None  # K[r]; None without blocks
     places: Places
-    grid: Int32[Array, "frames n"]  # detector at (frame, site), -1 for none
+    grid: Int32[Array | np.ndarray, "frames n"]  # detector at (frame, site), -1 for none
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class RecurrentEncoder(eqx.Module):
         tied = config.ties == "tied"
         table = geometry.check_ties(tied)
         self.places = Places(table)
-        self.grid = jnp.asarray(geometry.layout.grid())
+        self.grid = geometry.layout.grid()
         embedding_key, *block_keys = jr.split(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
         self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
@@ -99,7 +99,7 @@ class RecurrentEncoder(eqx.Module):
     def _scan(
         self, step: Callable, syndrome: UInt8[Array, "B M"], count: int | None = None
     ) -> tuple[Array, Array | None]:
-        grid = self.grid[:count]
+        grid = jnp.asarray(self.grid[:count])
         frames, sites = grid.shape
         bits = _frames_of(syndrome, grid)
         width = self.embedding.table.shape[-1]

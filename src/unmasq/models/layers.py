@@ -57,7 +57,7 @@ class Places(eqx.Module):
     distinct rows would be a contended scatter-add. All different is a plain reshape.
     """
 
-    index: Int32[Array, "rows columns"] | None
+    index: Int32[Array | np.ndarray, "rows columns"] | None
     num_values: int = eqx.field(static=True)
     shape: tuple[int, int] = eqx.field(static=True)
 
@@ -65,7 +65,7 @@ class Places(eqx.Module):
         rows, columns = table.index.shape
         self.shape = (rows, columns)
         self.num_values = table.num_values
-        self.index = None if table.is_free else jnp.asarray(table.index)
+        self.index = None if table.is_free else table.index
 
     def expand(self, values: Float[Array, "*heads V"]) -> Float[Array, "*heads rows columns"]:
         if self.index is None:

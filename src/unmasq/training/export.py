@@ -5,24 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax.random as jr
 import numpy as np
 
 from unmasq.atomic_files import write_whole
-from unmasq.checkpoint import load_weights, restore_arrays, save_weights
-from unmasq.models import Denoiser, Geometry, build_network, count_parameters
+from unmasq.checkpoint import load_weights, save_weights, with_weights
+from unmasq.models import Geometry, count_parameters, network_shapes, on_device
 from unmasq.problem import DecodingProblem
 from unmasq.training.config import TrainConfig, to_json
 from unmasq.training.update import training_steps
 
 RUN_FACTS = ("samples", "updates", "seconds", "device", "commit")
-
-
-def with_weights(network: Denoiser, arrays: Mapping[str, np.ndarray]) -> Denoiser:
-    """The network with its trained arrays replaced by name."""
-    trained, fixed = eqx.partition(network, eqx.is_inexact_array)
-    return eqx.combine(restore_arrays(trained, arrays), fixed)
 
 
 def history_of(init: str | Path) -> list[dict[str, Any]]:
@@ -49,7 +41,7 @@ def export_weights(
     `facts` tell how the weights came about (samples, seconds, device, evaluation, ...).
     """
     geometry = Geometry.of(problem)
-    network = with_weights(build_network(config.network, geometry, key=jr.key(0)), arrays)
+    network = on_device(with_weights(network_shapes(config.network, geometry), arrays))
     path = Path(folder) / f"{config.name}.safetensors"
     about = {key: getattr(problem, key) for key in ("name", "code", "noise", "basis", "num_rounds")}
     header = {

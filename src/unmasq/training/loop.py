@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from unmasq.checkpoint import named_arrays
+from unmasq.checkpoint import named_arrays, with_weights
 from unmasq.models import Denoiser, Geometry, build_network, initial_code_weights
 from unmasq.problem import DecodingProblem
 from unmasq.sampling import CHUNK_SHOTS, ShotSampler
 from unmasq.training.config import NoiseSchedule, TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
-from unmasq.training.export import export_weights, history_of, with_weights
+from unmasq.training.export import export_weights, history_of
 from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
