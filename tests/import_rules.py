@@ -46,7 +46,13 @@ NEVER_TRAINING = {"baselines", "evaluation", "report"}
 STIM_FREE = {"models", "training", "sampling", "checkpoint"}
 STIM_PACKAGES = {"stim", "sinter", "ldpc"}
 
-MAX_LINES = 500
+MAX_LINES = 300
+# What is longer, and why.
+LONGER = {
+    "unmasq.checkpoint": "shards and weight files share names, hashes and errors",
+    "unmasq.decoding.diffusion_decoder": "one class; half of it is documentation with examples",
+    "unmasq.evaluation.collect": "one loop over shots in flight; its parts make no sense alone",
+}
 NAMELESS = {"utils", "common", "helpers"}
 
 
@@ -88,8 +94,8 @@ def violations(root: Path) -> list[str]:
 
 def _file_problems(module: Module) -> Iterator[str]:
     lines = len(module.path.read_text(encoding="utf-8").splitlines())
-    if lines > MAX_LINES:
-        yield f"{lines} lines, more than {MAX_LINES}: split the file"
+    if lines > MAX_LINES and module.name not in LONGER:
+        yield f"{lines} lines, more than {MAX_LINES}: split the file, or say why not in LONGER"
     if NAMELESS & set(module.name.split(".")):
         yield "a name that says nothing: name the thing the file holds"
     if module.stage not in {"", "weights", *ORDER}:
