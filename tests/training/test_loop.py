@@ -161,10 +161,14 @@ def test_a_card_tells_of_the_runs_before(tmp_path, uninterrupted, problem):
     assert len({*hashes, card["model_hash"]}) == 3
     assert card["history"][0]["recipe"] == json.loads(to_json(uninterrupted[0].open()[0]))
     text = init.with_suffix(".md").read_text()
-    assert "| with the 2 run(s) that it started from | 1,920 samples, " in text
+    assert "| all 3 runs together | 1,920 samples, " in text
     assert history_of(first) == card["history"][:1]
     assert history_of(first.parent / "slim")[0]["model_hash"] == hashes[0]
     assert history_of(uninterrupted[0].checkpoints()[0])[0]["model_hash"] is None
+    init.with_suffix(".json").write_text('{"cut')
+    with pytest.raises(ValueError, match=r"tiny.json must be a model card: .* Take it away"):
+        train(TINY, problem, RunFolder(tmp_path / "fourth"), init=init)
+    assert not (tmp_path / "fourth").exists()
 
 
 # Exports

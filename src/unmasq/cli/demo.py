@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MODEL = "bb72-circuit"
 BASELINE = "bposd-x"
 ERROR_RATES = (0.004, 0.006)
-STEPS = 3  # T: fails 472 times where T = 12 fails 461 (results/), in half the time on a CPU
+STEPS = 3  # T: nearly as good as 12 (docs/experiments.md), in half the time on a CPU
 BATCH_SHOTS = 64  # of the network: larger batches are no faster on a CPU
 
 

@@ -29,7 +29,7 @@ def build_network(
 def network_shapes(config: NetworkConfig, geometry: Geometry) -> Denoiser:
     """The network with shapes in place of weights: nothing is drawn, so nothing is compiled.
 
-    Drawing the weights of [[72,12,6]], only to replace them, would take a decoder 4 seconds.
+    Drawing the weights of [[72,12,6]], only to replace them, would take a decoder seconds.
     """
     indices: list[Denoiser] = []
 

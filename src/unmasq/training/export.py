@@ -22,7 +22,12 @@ def history_of(init: str | Path) -> list[dict[str, Any]]:
     path = Path(init)
     cards = sorted(path.glob("*.json")) if path.is_dir() else [path.with_suffix(".json")]
     for card_path in cards:
-        card = json.loads(card_path.read_bytes()) if card_path.exists() else {}
+        try:
+            card = json.loads(card_path.read_bytes()) if card_path.exists() else {}
+        except ValueError as error:
+            raise ValueError(
+                f"{card_path} must be a model card: {error}. Take it away to go on without."
+            ) from error
         if "model_hash" in card:
             run = {key: card.get(key) for key in ("model_hash", *RUN_FACTS, "recipe")}
             return [*card.get("history", []), run]
@@ -93,8 +98,7 @@ def card_text(card: Mapping[str, Any]) -> str:
             sum(run.get(key) or 0 for run in runs) for key in ("samples", "seconds")
         )
         lines += [
-            f"| with the {len(runs) - 1} run(s) that it started from | {samples:,} samples, "
-            f"{seconds:,.0f} seconds |"
+            f"| all {len(runs)} runs together | {samples:,} samples, {seconds:,.0f} seconds |"
         ]
     if card.get("evaluation"):
         lines += [

@@ -80,6 +80,7 @@ def train(
     limits = limits or Limits()
     if not resume:
         run.require_new()
+    history = [] if init is None else history_of(init)
     asked, config = config.noise, _with_known_noise(config, problem)
     trainer = make_trainer(config, problem, init)
     state = trainer.start()
@@ -93,7 +94,7 @@ def train(
         if limits.fit_minutes is not None:
             trainer.config = config = _fit(trainer, state, limits.fit_minutes, started, say)
             state = trainer.start()
-        run.create(config, problem, state, [] if init is None else history_of(init))
+        run.create(config, problem, state, history)
     if config.noise != asked:
         say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at it")
     say(f"{config.name}: compiling, then on from update {int(state.step)} of {config.num_updates}")
