@@ -11,8 +11,8 @@ import pytest
 from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network
+from unmasq.models.views import Views
 from unmasq.sampling import ShotSampler
-from unmasq.training.views import Views
 from unmasq.translates import translates_of
 
 
@@ -68,6 +68,23 @@ def test_a_view_is_what_the_encoder_makes_of_the_translated_shot(basis):
         np.testing.assert_allclose(by_shot[:, :, number], expected, atol=2e-5)
     np.testing.assert_array_equal(logicals.reshape(6, 3, -1)[:, 0], shots.logicals)
     assert (np.asarray(logicals.reshape(6, 3, -1))[:, 1:] != shots.logicals[:, None]).any()
+
+
+@pytest.mark.parametrize("basis", ["X", "XZ"])
+def test_the_inverse_maps_lead_back(basis):
+    translates = translates_of(make("bb36", basis))
+    products = translates.inverse_maps().astype(int) @ translates.logical_maps % 2
+    np.testing.assert_array_equal(
+        products, np.broadcast_to(np.eye(products.shape[1]), products.shape)
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 7, 18])
+def test_spread_elements_are_distinct_and_begin_with_the_identity(count):
+    translates = translates_of(make("bb36", "X"))
+    chosen = translates.spread(count)
+    assert len({row.tobytes() for row in chosen.sources}) == chosen.order == count
+    np.testing.assert_array_equal(chosen.sources[0], np.arange(chosen.sources.shape[1]))
 
 
 def test_a_problem_without_symmetry_is_refused():

@@ -26,6 +26,7 @@ from unmasq.atomic_files import write_whole
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
 from unmasq.problem import DecodingProblem, Layout
 from unmasq.symmetry import Symmetry
+from unmasq.translates import Translates
 
 SHARD_BYTES = 15 * 2**20
 WEIGHTS_FORMAT = "unmasq-weights-1"
@@ -161,6 +162,7 @@ class Weights:
     geometry: Geometry
     header: dict[str, Any]  # name, structure_id, objective, num_steps, recipe, counts, ...
     model_hash: str  # of config and tensors
+    translates: Translates | None = None  # of a problem with symmetry
 
     def require_structure(self, problem: DecodingProblem) -> None:
         """Refuses a problem other than the one the weights were trained for."""
@@ -181,6 +183,7 @@ def save_weights(
     geometry: Geometry,
     header: Mapping[str, Any],
     dtype: Any = np.float16,
+    translates: Translates | None = None,
 ) -> None:
     """One file with 16-bit weights. `header` needs name, structure_id, objective, num_steps."""
     tensors = {
@@ -188,6 +191,9 @@ def save_weights(
         for name, array in named_arrays(eqx.filter(network, eqx.is_inexact_array)).items()
     }
     tensors.update(_geometry_arrays(geometry))
+    if translates is not None:
+        tensors["translates.logical_maps"] = translates.logical_maps
+        tensors["translates.flip_maps"] = translates.flip_maps
     text = json.dumps(
         {
             **header,
@@ -230,7 +236,8 @@ def load_weights(path: str | Path) -> Weights:
             f"{path} must be a weight file that this version knows: {error}. Update unmasq."
         ) from error
     network = on_device(with_weights(network_shapes(config, geometry), tensors))
-    return Weights(network, config, geometry, header, _model_hash(header["network"], tensors))
+    digest = _model_hash(header["network"], tensors)
+    return Weights(network, config, geometry, header, digest, _translates_from(arrays, geometry))
 
 
 def _model_hash(config: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:
@@ -271,6 +278,13 @@ def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) 
             arrays["symmetry.basis_tokens"],
         )
     return Geometry(layout, header["num_logicals"], symmetry)
+
+
+def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Translates | None:
+    if geometry.symmetry is None or "translates.flip_maps" not in arrays:
+        return None
+    maps = (arrays["translates.logical_maps"], arrays["translates.flip_maps"])
+    return Translates.under(geometry.symmetry, geometry.layout, *maps)
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:

@@ -9,10 +9,11 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from unmasq import gf2
-from unmasq.problem import DecodingProblem
-from unmasq.symmetry import Indices
+from unmasq.problem import DecodingProblem, Layout
+from unmasq.symmetry import Indices, Symmetry
 
 Bits = NDArray[np.uint8]
 
@@ -26,6 +27,30 @@ class Translates:
     flip_maps: Bits  # chi (G, K, n_c)
     check: Indices  # (M,) whose detector it is
 
+    @staticmethod
+    def under(
+        symmetry: Symmetry, layout: Layout, logical_maps: Bits, flip_maps: Bits
+    ) -> "Translates":
+        """With what a symmetry says of the checks."""
+        sources = np.argsort(symmetry.check_images, axis=1).astype(np.int32)
+        return Translates(sources, logical_maps, flip_maps, layout.check)
+
+    @property
+    def order(self) -> int:
+        return len(self.sources)
+
+    def spread(self, count: int) -> "Translates":
+        """`count` of the elements, evenly spread, the first among them."""
+        chosen = np.arange(count) * self.order // count
+        return Translates(
+            self.sources[chosen], self.logical_maps[chosen], self.flip_maps[chosen], self.check
+        )
+
+    def inverse_maps(self) -> Bits:
+        """M^-1 (G, K, K): back from l' + chi f to l."""
+        identity = np.eye(self.logical_maps.shape[1], dtype=np.uint8)
+        return np.stack([gf2.combine(m, identity) for m in self.logical_maps])
+
 
 def translates_of(problem: DecodingProblem) -> Translates:
     """Solves M and chi on faults that span everything; only detectors tell where a fault goes."""
@@ -33,8 +58,9 @@ def translates_of(problem: DecodingProblem) -> Translates:
     if symmetry is None:
         raise ValueError(f"problem '{problem.name}' must have a known symmetry: got none.")
     logicals = problem.logical_matrix.toarray()
-    sums = np.eye(layout.num_checks, dtype=np.uint8)[:, layout.check]
-    flips = (sums.astype(np.int64) @ problem.check_matrix.toarray() % 2).astype(np.uint8)
+    places = (layout.check, np.arange(problem.num_detectors))
+    sums = sparse.csr_array((np.ones(problem.num_detectors, np.int32), places))
+    flips = ((sums @ problem.check_matrix.astype(np.int32)).toarray() % 2).astype(np.uint8)
     detectors = [found for found, _ in problem.faults()]
     place = {key: j for j, key in enumerate(detectors)}
     doubtful = {key for j, key in enumerate(detectors) if place[key] != j}
@@ -48,9 +74,5 @@ def translates_of(problem: DecodingProblem) -> Translates:
         goals = [place[tuple(sorted(moved[list(detectors[j])].tolist()))] for j in probes]
         maps.append(gf2.combine(known[:, probes], logicals[:, goals]))
     both = np.stack(maps)
-    return Translates(
-        np.argsort(symmetry.check_images, axis=1).astype(np.int32),
-        both[:, :, : problem.num_logicals],
-        both[:, :, problem.num_logicals :],
-        layout.check,
-    )
+    logical_maps, flip_maps = np.split(both, [problem.num_logicals], axis=2)
+    return Translates.under(symmetry, layout, logical_maps, flip_maps)

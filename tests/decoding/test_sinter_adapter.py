@@ -19,9 +19,10 @@ from unmasq.building import circuit_from_code, problem_from_circuit, problem_fro
 from unmasq.checkpoint import ProblemMismatchError
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
+from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity, load
 from unmasq.decoding.model_store import read_model
-from unmasq.decoding.sinter_adapter import Asking, SinterDecoder, sinter_decoders, structure_of
+from unmasq.decoding.sinter_adapter import SinterDecoder, sinter_decoders, structure_of
 
 CODE = get_code("bb18")
 CIRCUIT = circuit_from_code(CODE, "code-capacity", 0.05)

@@ -17,6 +17,7 @@ from unmasq.codes import get_code
 from unmasq.diffusion.loss import cross_entropy
 from unmasq.diffusion.masking import MASK
 from unmasq.models import Geometry, build_network
+from unmasq.models.views import repeated
 from unmasq.sampling import Shots, ShotSampler
 from unmasq.training import OptimizerConfig, override
 from unmasq.training import update as update_module
@@ -24,7 +25,6 @@ from unmasq.training.curriculum import FrameRange, frame_ranges
 from unmasq.training.loop import make_trainer
 from unmasq.training.objectives import autoregressive_objective, masked_objective
 from unmasq.training.update import learning_rates, make_optimizer
-from unmasq.training.views import repeated
 
 # The loss of a stage, on a network small enough to write the sum out
 

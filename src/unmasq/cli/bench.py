@@ -42,6 +42,10 @@ def bench(
     threshold: Annotated[
         list[float] | None, typer.Option(help="Adaptive unmasking at these thresholds too.")
     ] = None,
+    views: Annotated[
+        list[int] | None,
+        typer.Option(help="Translates that vote on shots the network is not sure of."),
+    ] = None,
     batches: Annotated[list[int] | None, typer.Option(help="Batch sizes.")] = None,
     seconds: Annotated[float, typer.Option(help="Time for each measurement.")] = 2.0,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
@@ -59,7 +63,7 @@ def bench(
     decoding_problem, model = problem_and_model(names, model, problem, [p or DEFAULT_P])
     if p is not None:
         decoding_problem = decoding_problem.at(p)
-    timed = _decoders(names, decoding_problem, model, steps, threshold or [], dtype)
+    timed = _decoders(names, decoding_problem, model, steps, threshold or [], views or [], dtype)
     syndromes, _ = ShotReader(decoding_problem, seed).read(0, 1024)
     timings = _time_all(timed, syndromes, batches, seconds)
     _print(timings, decoding_problem, json_output)
@@ -75,6 +79,7 @@ def _decoders(
     model: str | None,
     steps: Sequence[int] | None,
     thresholds: Sequence[float],
+    views: Sequence[int],
     dtype: str | None,
 ) -> "list[Decoder]":
     from unmasq.evaluation.contenders import NetworkSettings, baseline
@@ -89,8 +94,9 @@ def _decoders(
         decoder = NetworkSettings(dtype=dtype).load(model)
         require_structure(decoder.name, decoder.structure_id, problem)
         chosen = steps or _sweep(decoder)
-        found += [decoder.with_steps(T) for T in chosen] or [decoder]
-        found += [decoder.with_threshold(tau) for tau in thresholds]
+        asked = [decoder.with_steps(T) for T in chosen] or [decoder]
+        asked += [decoder.with_threshold(tau) for tau in thresholds]
+        found += [one.with_views(count) for one in asked for count in views] if views else asked
     return found
 
 

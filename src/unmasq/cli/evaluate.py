@@ -1,6 +1,7 @@
 """`unmasq evaluate`: error rates of several decoders on the same shots."""
 
 import contextlib
+import itertools
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -58,6 +59,10 @@ def evaluate(
         float | None, typer.Option(help="Unmask adaptively: all bits with |logit| above this.")
     ] = None,
     beam: Annotated[int | None, typer.Option(help="Beam search of this width.")] = None,
+    views: Annotated[
+        list[int] | None,
+        typer.Option(help="Translates that vote on shots the network is not sure of."),
+    ] = None,
     discard_below: Annotated[
         float | None, typer.Option(help="Discard shots of lower confidence (post-selection).")
     ] = None,
@@ -89,7 +94,7 @@ def evaluate(
         "discard_below": discard_below,
         "dtype": dtype,
     }
-    contenders = _contenders(names, model, steps, settings)
+    contenders = _contenders(names, model, steps, views, settings)
     limits = _limits(contenders, max_shots or [], max_errors or [])
     if cluster is not None and workers is not None:
         raise ValueError("--cluster and --workers must not be given together: choose one.")
@@ -152,9 +157,10 @@ def _contenders(
     names: Sequence[str],
     model: str | None,
     steps: Sequence[int] | None,
+    views: Sequence[int] | None,
     settings: dict[str, Any],
 ) -> "list[Contender]":
-    """The decoders by name; the network once for every number of steps."""
+    """The decoders by name; the network once for every number of steps and of views."""
     from unmasq.evaluation.contenders import NetworkSettings, baseline, network
 
     found = []
@@ -164,7 +170,9 @@ def _contenders(
             continue
         assert model is not None
         every: Sequence[int | None] = steps or [None]
-        found += [network(model, NetworkSettings(steps=T, **settings)) for T in every]
+        votes: Sequence[int | None] = views or [None]
+        for T, V in itertools.product(every, votes):
+            found.append(network(model, NetworkSettings(steps=T, views=V, **settings)))
     return found
 
 

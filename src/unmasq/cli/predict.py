@@ -51,6 +51,9 @@ def predict(
     threshold: Annotated[
         float | None, typer.Option(help="Unmask adaptively: all bits with |logit| above this.")
     ] = None,
+    views: Annotated[
+        int | None, typer.Option(help="Translates that vote on shots the network is not sure of.")
+    ] = None,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
 ) -> None:
     """Predict observables from detection events, with sinter's flag names."""
@@ -72,7 +75,11 @@ def predict(
     if model is None:
         raise ValueError("--model must be given: a name that `unmasq models` lists, or a file.")
     settings = NetworkSettings(
-        steps=steps, threshold=threshold, discard_below=discard_below, dtype=dtype
+        steps=steps,
+        threshold=threshold,
+        views=views,
+        discard_below=discard_below,
+        dtype=dtype,
     )
     network = settings.load(model)
     syndromes = read_shots(dets, dets_format, network.num_detectors)

@@ -1,7 +1,8 @@
 """`DiffusionDecoder`: a trained network behind the protocol of all decoders.
 
 One compiled function encodes a batch once and runs all unmasking steps on the device. Batches are
-padded to powers of two, so that few functions are compiled, and cut where they are large.
+padded to powers of two, so that few functions are compiled, and cut where they are large. Where
+views vote, a second function takes the shots that the first is not sure of.
 """
 
 import collections
@@ -30,12 +31,15 @@ from unmasq.decoding.rules import (
     Rule,
     denoise_many,
 )
-from unmasq.decoding.shot_batches import cut, pack, pad, read_shots
+from unmasq.decoding.shot_batches import cut, pack, pad, padded_size, read_shots
 from unmasq.decoding.unmasking import Unmasked
+from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import cast_floats
+from unmasq.translates import Translates
 
 MAX_BATCH = {"cpu": 512}  # shots in one call to the device
 MAX_BATCH_ACCELERATOR = 8192
+SURE = 0.999  # confidence from which on no vote is asked for
 _IN_FLIGHT = 4  # batches waiting on the device
 
 
@@ -87,7 +91,8 @@ class SoftOutput:
 
     `probabilities[b, k]` is the network's probability that logical k flipped, given the syndrome
     and the logicals it had revealed before k. `log_likelihood` adds the logs of the predicted
-    values' probabilities: the log of the probability that the whole prediction is right.
+    values' probabilities: the log of the probability that the whole prediction is right. Where
+    views voted, the one is the share of their votes, the other the log of the answer's support.
     """
 
     logicals: NDArray[np.uint8]  # (B, K)
@@ -118,6 +123,8 @@ class DiffusionDecoder:
         dtype: str | None = None,
         max_batch: int | None = None,
         discard_below: float | None = None,
+        translates: Translates | None = None,
+        views: int = 1,
     ):
         """`network` is a tree of arrays with `encode` and `denoise`, or one that predicts noise."""
         platform = jax.default_backend()
@@ -131,10 +138,17 @@ class DiffusionDecoder:
             raise ValueError(f"max_batch must be a power of two: got {max_batch}.")
         if discard_below is not None:
             _require_probability(discard_below)
+        if views > 1 and isinstance(self.rule, ByBeam):
+            raise ValueError("views must not be asked of a beam search: choose one.")
         self.discard_below = discard_below
+        self.translates = translates
+        self.views = views
         self._network = network
         compute = cast_floats(expand_ties(network), jnp.dtype(self.dtype))
         self._leaves, self._structure = jax.tree.flatten(compute)
+        self._voters = None
+        if translates is not None and views > 1:
+            self._voters = jax.tree.flatten(Voters(compute, translates.spread(views)))
 
     @staticmethod
     def from_weights(
@@ -151,7 +165,14 @@ class DiffusionDecoder:
             geometry.num_detectors,
             geometry.num_logicals,
         )
-        return DiffusionDecoder(weights.network, identity, dtype=dtype, max_batch=max_batch)
+        tied = weights.config.ties == "tied"
+        return DiffusionDecoder(
+            weights.network,
+            identity,
+            dtype=dtype,
+            max_batch=max_batch,
+            translates=weights.translates if tied else None,
+        )
 
     @property
     def name(self) -> str:
@@ -159,6 +180,8 @@ class DiffusionDecoder:
         parts = [decoder_name(self.model_hash)]
         if self.rule != self.identity.default_rule():
             parts.append(self.rule.label)
+        if self.views > 1:
+            parts.append(f"views={self.views}")
         if self.discard_below is not None:
             parts.append(f"discard={self.discard_below:g}")
         return ",".join(parts)
@@ -211,6 +234,19 @@ class DiffusionDecoder:
         if width < 1:
             raise ValueError(f"width must be at least 1: got {width}.")
         return self._with(rule=ByBeam(width))
+
+    def with_views(self, count: int) -> "DiffusionDecoder":
+        """The same model, letting `count` translates of a shot vote where it is not sure of it."""
+        if count == 1:
+            return self._with(views=1)
+        if self.translates is None:
+            raise ValueError(
+                "views must be 1 for this model: it is not tied by a symmetry, or its file is "
+                "older than votes. Train it again."
+            )
+        if not 1 <= count <= self.translates.order:
+            raise ValueError(f"views must lie in 1..{self.translates.order}: got {count}.")
+        return self._with(views=count)
 
     def with_discard(self, below: float | None) -> "DiffusionDecoder":
         """The same model, giving up on shots whose confidence lies below a probability."""
@@ -271,7 +307,7 @@ class DiffusionDecoder:
         return _rebuild, (self._network, self.identity, self._settings())
 
     def _settings(self) -> dict[str, Any]:
-        names = ("rule", "dtype", "max_batch", "discard_below")
+        names = ("rule", "dtype", "max_batch", "discard_below", "translates", "views")
         return {name: getattr(self, name) for name in names}
 
     def _with(self, **changes: Any) -> "DiffusionDecoder":
@@ -304,24 +340,45 @@ class DiffusionDecoder:
         self, bits: NDArray[np.uint8], padded_to: int | None = None
     ) -> Callable[[], SoftOutput]:
         function = _compiled(self._structure, self.rule, self.num_logicals, self.dtype)
-        unmasked = function(self._leaves, pad(bits, padded_to))
-        return functools.partial(self._fetch, unmasked, len(bits))
+        padded = pad(bits, padded_to)
+        unmasked = function(self._leaves, padded)
+        return functools.partial(self._fetch, unmasked, bits, len(padded))
 
-    def _fetch(self, unmasked: Unmasked, shots: int) -> SoftOutput:
-        logicals = np.asarray(unmasked.logicals)[:shots]
-        logits = np.asarray(unmasked.logits)[:shots]
+    def _fetch(self, unmasked: Unmasked, bits: NDArray[np.uint8], padded: int) -> SoftOutput:
+        logicals = np.array(unmasked.logicals)[: len(bits)]
+        logits = np.asarray(unmasked.logits)[: len(bits)]
         if np.isnan(logits).any():
             raise ValueError(
                 f"model '{self.identity.name}' must give finite log-odds: got NaN. Its weights "
                 f"are broken, or too large for {self.dtype}."
             )
         log_likelihood = -np.logaddexp(0, (1 - 2.0 * logicals) * logits).sum(axis=1)
-        return SoftOutput(
+        soft = SoftOutput(
             logicals,
             _sigmoid(logits),
             log_likelihood.astype(np.float32),
-            np.asarray(unmasked.steps)[:shots],
+            np.array(unmasked.steps)[: len(bits)],
         )
+        self._vote(soft, bits, padded)
+        return soft
+
+    def _vote(self, soft: SoftOutput, bits: NDArray[np.uint8], padded: int) -> None:
+        """Writes the views' answers over those that one view is not sure of."""
+        if self._voters is None:
+            return
+        leaves, structure = self._voters
+        function = _compiled_vote(structure, self.rule, self.num_logicals, self.dtype)
+        unsure = np.flatnonzero(soft.log_likelihood < np.log(SURE))
+        size = min(padded, max(1, self.max_batch // padded_size(self.views)))
+        started = [
+            (unsure[batch], function(leaves, pad(bits[unsure[batch]], size)))
+            for batch in cut(len(unsure), size)
+        ]
+        for rows, voted in started:
+            soft.logicals[rows] = np.asarray(voted.logicals)[: len(rows)]
+            soft.probabilities[rows] = np.asarray(voted.probabilities)[: len(rows)]
+            soft.log_likelihood[rows] = np.asarray(voted.log_likelihood)[: len(rows)]
+            soft.steps[rows] += np.asarray(voted.steps)[: len(rows)]
 
 
 def _rebuild(network: Any, identity: Identity, settings: dict[str, Any]) -> DiffusionDecoder:
@@ -341,6 +398,15 @@ def _compiled(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Call
             return rule(jax.tree.unflatten(structure, leaves), syndrome, num_logicals)
 
     return jax.jit(decode)
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled_vote(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Callable:
+    def vote(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Voted:
+        with jax.default_matmul_precision(_precision(dtype)):
+            return jax.tree.unflatten(structure, leaves)(rule, syndrome, num_logicals)
+
+    return jax.jit(vote)
 
 
 @functools.lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ import functools
 from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float32, Int32, UInt8
+from jaxtyping import Array, Float, Float32, Int32, UInt8
 
 from unmasq.decoding.beam import DenoiseMany, beam_search
 from unmasq.decoding.noise_removal import remove_noise
@@ -30,8 +30,18 @@ class Rule(Protocol):
     ) -> Unmasked: ...
 
 
+class MemoryRule:
+    """Rules that ask only the denoiser: the shots may be encoded already."""
+
+    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+        return self.reveal(network, network.encode(syndrome), num_logicals)
+
+    def reveal(self, network: Any, memory: Float[Array, "n B d"], num_logicals: int) -> Unmasked:
+        raise NotImplementedError
+
+
 @dataclasses.dataclass(frozen=True)
-class InSteps:
+class InSteps(MemoryRule):
     """T steps, the most confident bits first."""
 
     num_steps: int
@@ -40,13 +50,13 @@ class InSteps:
     def label(self) -> str:
         return f"T={self.num_steps}"
 
-    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
-        denoise = functools.partial(network.denoise, network.encode(syndrome))
-        return unmask(denoise, syndrome.shape[0], num_logicals, self.num_steps)
+    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
+        denoise = functools.partial(network.denoise, memory)
+        return unmask(denoise, memory.shape[1], num_logicals, self.num_steps)
 
 
 @dataclasses.dataclass(frozen=True)
-class Adaptively:
+class Adaptively(MemoryRule):
     """Every step reveals all bits with |logit| >= threshold, and at least one."""
 
     threshold: float
@@ -55,26 +65,26 @@ class Adaptively:
     def label(self) -> str:
         return f"tau={self.threshold:g}"
 
-    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
-        denoise = functools.partial(network.denoise, network.encode(syndrome))
-        return unmask_adaptively(denoise, syndrome.shape[0], num_logicals, self.threshold)
+    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
+        denoise = functools.partial(network.denoise, memory)
+        return unmask_adaptively(denoise, memory.shape[1], num_logicals, self.threshold)
 
 
 @dataclasses.dataclass(frozen=True)
-class InOrder:
+class InOrder(MemoryRule):
     """One bit after the other: the autoregressive decoder."""
 
     @property
     def label(self) -> str:
         return "in-order"
 
-    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
-        denoise = functools.partial(network.denoise, network.encode(syndrome))
-        return unmask_in_order(denoise, syndrome.shape[0], num_logicals)
+    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
+        denoise = functools.partial(network.denoise, memory)
+        return unmask_in_order(denoise, memory.shape[1], num_logicals)
 
 
 @dataclasses.dataclass(frozen=True)
-class ByBeam:
+class ByBeam(MemoryRule):
     """Beam search over the orders and values of single reveals."""
 
     width: int
@@ -83,9 +93,9 @@ class ByBeam:
     def label(self) -> str:
         return f"W={self.width}"
 
-    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
-        denoise = denoise_many(network, network.encode(syndrome))
-        return beam_search(denoise, syndrome.shape[0], num_logicals, self.width)
+    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
+        denoise = denoise_many(network, memory)
+        return beam_search(denoise, memory.shape[1], num_logicals, self.width)
 
 
 @dataclasses.dataclass(frozen=True)

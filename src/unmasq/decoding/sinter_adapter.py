@@ -24,6 +24,7 @@ import numpy as np
 import sinter
 from numpy.typing import NDArray
 
+from unmasq.decoding.asking import Asking
 from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_structure
 from unmasq.faults import fault_columns
 from unmasq.problem import DecodingProblem, Layout
@@ -41,13 +42,14 @@ def sinter_decoders(
     *,
     steps: Sequence[int] = (),
     thresholds: Sequence[float] = (),
+    views: Sequence[int] = (),
     discard_below: float = DISCARD_BELOW,
 ) -> dict[str, sinter.Decoder | sinter.Sampler]:
     """All known models for sinter, by name.
 
-    Models are asked as they were trained; every T in `steps` and every tau in `thresholds` adds
-    entries such as 'unmasq-<hash8>,T=1'. A `discard_below` other than 0.9 is part of the names:
-    'unmasq-<hash8>-discard0.99'.
+    Models are asked as they were trained; every T in `steps`, every tau in `thresholds` and every
+    number of voting `views` adds entries such as 'unmasq-<hash8>,T=1'. A `discard_below` other
+    than 0.9 is part of the names: 'unmasq-<hash8>-discard0.99'.
 
     >>> [name for name in sinter_decoders() if not name.startswith("unmasq-")]
     ['unmasq']
@@ -61,6 +63,7 @@ def sinter_decoders(
     ways = {"": Asking()}
     ways |= {f",T={count}": Asking(steps=count) for count in steps}
     ways |= {f",tau={tau:g}": Asking(threshold=tau) for tau in thresholds}
+    ways |= {f",views={count}": Asking(views=count) for count in views}
     suffix = "-discard" if discard_below == DISCARD_BELOW else f"-discard{discard_below:g}"
     found: dict[str, sinter.Decoder | sinter.Sampler] = {}
     for name, find in finders.items():
@@ -97,22 +100,6 @@ def structure_of(dem: "stim.DetectorErrorModel") -> Structure:
     return Structure(
         problem.structure_id, problem.num_detectors, problem.num_logicals, problem.num_faults
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Asking:
-    """How a network is asked; None leaves it as it was trained."""
-
-    steps: int | None = None
-    threshold: float | None = None
-    discard_below: float | None = None
-
-    def __call__(self, decoder: "DiffusionDecoder") -> "DiffusionDecoder":
-        if self.steps is not None:
-            decoder = decoder.with_steps(self.steps)
-        if self.threshold is not None:
-            decoder = decoder.with_threshold(self.threshold)
-        return decoder.with_discard(self.discard_below)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,8 +14,9 @@ import numpy as np
 import sinter
 from numpy.typing import NDArray
 
+from unmasq.decoding.asking import Asking
 from unmasq.decoding.shot_batches import pack
-from unmasq.decoding.sinter_adapter import Asking, Find, decoder_for
+from unmasq.decoding.sinter_adapter import Find, decoder_for
 from unmasq.stim_faults import error_model
 
 if TYPE_CHECKING:

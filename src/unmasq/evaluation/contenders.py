@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from unmasq.baselines import baseline_names, make_baseline
+from unmasq.decoding.asking import Asking
 from unmasq.decoding.decoder import Decoder
 from unmasq.problem import DecodingProblem
 from unmasq.suggest import nearest
@@ -42,12 +43,13 @@ class Contender:
     dtype: str | None = None
     num_steps: int | None = None
     threshold: float | None = None
+    views: int | None = None
     discard_below: float | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
         """What goes into the `Point` beside the name."""
-        names = ("model_hash", "dtype", "num_steps", "threshold", "discard_below")
+        names = ("model_hash", "dtype", "num_steps", "threshold", "views", "discard_below")
         return {name: getattr(self, name) for name in names}
 
 
@@ -62,35 +64,16 @@ def baseline(name: str) -> Contender:
 
 
 @dataclasses.dataclass(frozen=True)
-class NetworkSettings:
-    """How a trained network is asked; what is None stays as it was trained."""
+class NetworkSettings(Asking):
+    """How a trained network is asked, and computed."""
 
-    steps: int | None = None  # T
-    threshold: float | None = None  # tau of adaptive unmasking
-    beam: int | None = None  # width
-    discard_below: float | None = None  # confidence
     dtype: str | None = None
-
-    def __post_init__(self) -> None:
-        ways = {"steps": self.steps, "threshold": self.threshold, "beam": self.beam}
-        given = [name for name, value in ways.items() if value is not None]
-        if len(given) > 1:
-            raise ValueError(f"{given[0]} and {given[1]} must not be given together: choose one.")
 
     def load(self, model: str | Path) -> "DiffusionDecoder":
         """The decoder for a weight file or a known model's name."""
         from unmasq.decoding.diffusion_decoder import load
 
-        decoder = load(model, dtype=self.dtype)
-        if self.steps is not None:
-            decoder = decoder.with_steps(self.steps)
-        if self.threshold is not None:
-            decoder = decoder.with_threshold(self.threshold)
-        if self.beam is not None:
-            decoder = decoder.with_beam(self.beam)
-        if self.discard_below is not None:
-            decoder = decoder.with_discard(self.discard_below)
-        return decoder
+        return self(load(model, dtype=self.dtype))
 
 
 def network(model: str | Path, settings: NetworkSettings | None = None) -> Contender:
@@ -107,6 +90,7 @@ def network(model: str | Path, settings: NetworkSettings | None = None) -> Conte
         dtype=decoder.dtype,
         num_steps=getattr(decoder.rule, "num_steps", None),
         threshold=getattr(decoder.rule, "threshold", None),
+        views=decoder.views if decoder.views > 1 else None,
         discard_below=decoder.discard_below,
     )
 

@@ -39,6 +39,7 @@ class Point:
     dtype: str | None = None  # float32 and bfloat16 do not predict alike
     num_steps: int | None = None  # T of a diffusion decoder
     threshold: float | None = None  # tau of adaptive unmasking
+    views: int | None = None  # translates that vote
     discard_below: float | None = None  # shots of lower confidence are discarded
 
     @classmethod

@@ -120,8 +120,8 @@ class TrainConfig:
     noise: NoiseSchedule = NoiseSchedule()
     objective: str = "masked"
     num_steps: int | None = None  # T; the number of logicals by default
-    masks_per_shot: int = 1  # draws of t and of hidden bits for each encoded shot, T at most
-    translate_masks: bool = False  # each on another translate of the shot; for tied networks
+    masks_per_shot: int = 1  # draws of t and of hidden bits for each encoded shot, T at most ...
+    translate_masks: bool = False  # ... or each on another translate of it; for tied networks
     stages: tuple[Stage, ...] = ()  # what is left of the updates trains on the last frame
     frames: str = "sum"  # over a stage's frames: the sum, or one at random
     ema: float = 0.999  # decay of the averaged weights

@@ -13,6 +13,7 @@ from unmasq.models import Geometry, count_parameters, network_shapes, on_device
 from unmasq.problem import DecodingProblem
 from unmasq.training.config import TrainConfig, to_json
 from unmasq.training.update import training_steps
+from unmasq.translates import translates_of
 
 RUN_FACTS = ("samples", "updates", "seconds", "device", "commit")
 
@@ -56,7 +57,8 @@ def export_weights(
         "num_steps": training_steps(config, problem.num_logicals),
         "problem": about,
     }
-    save_weights(path, network, config.network, geometry, header)
+    translates = None if problem.symmetry is None else translates_of(problem)
+    save_weights(path, network, config.network, geometry, header, translates=translates)
     card = {
         **header,
         "model_hash": load_weights(path).model_hash,

@@ -13,6 +13,7 @@ import numpy as np
 
 from unmasq.checkpoint import named_arrays, with_weights
 from unmasq.models import Denoiser, Geometry, build_network, initial_code_weights
+from unmasq.models.views import Views
 from unmasq.problem import DecodingProblem
 from unmasq.sampling import CHUNK_SHOTS, ShotSampler
 from unmasq.training.config import NoiseSchedule, TrainConfig
@@ -22,7 +23,6 @@ from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
 from unmasq.training.update import Trainer, TrainState
-from unmasq.training.views import Views
 from unmasq.translates import translates_of
 
 MAX_ROLLBACKS = 5

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree, UInt8
 from unmasq.diffusion.gaussian import betas
 from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
+from unmasq.models.views import Views, repeated
 from unmasq.sampling import Shots, ShotSampler
 from unmasq.training.config import OptimizerConfig, TrainConfig
 from unmasq.training.curriculum import FrameRange, learning_rate_factor, training_p
@@ -23,7 +24,6 @@ from unmasq.training.objectives import (
     continuous_objective,
     masked_objective,
 )
-from unmasq.training.views import Views, repeated
 
 CONTINUOUS_STEPS = 200
 
@@ -175,8 +175,9 @@ class Trainer:
             return continuous_objective(network, *shots, self.num_steps, key=key)
         frame_key, view_key, loss_key = jr.split(key, 3)
         memory, targets = self._targets(network, *shots, frames, frame_key)
-        masks = min(self.config.masks_per_shot, self.num_steps)  # with T = 1 all are alike
+        masks = self.config.masks_per_shot
         if self.views is None or shots.logicals.ndim == 3:
+            masks = min(masks, self.num_steps)  # with T = 1 all are alike
             memory, targets = repeated(memory, targets, masks)
         else:  # the flips of l[R] are all known
             elements = jr.randint(view_key, (masks,), 0, self.views.order)

@@ -1,7 +1,8 @@
-"""Several masks for one encoded shot, each perhaps on another translate of it.
+"""One encoded shot several times, each perhaps as another translate of it.
 
 A tied encoder is equivariant: the hidden state of a translated shot is the translated hidden state,
-so translates cost no encoding. Their logicals are other sums of the same ones.
+so translates cost no encoding. Their logicals are other sums of the same ones. Training hides bits
+of several views of a shot; a decoder may let them vote.
 """
 
 import equinox as eqx
@@ -38,16 +39,27 @@ class Views(eqx.Module):
         elements: Int32[Array, " E"],
     ) -> tuple[Float[Array, "n S d"], UInt8[Array, "S K"]]:
         """Hidden state and logicals of each shot under each of the elements, shots outermost."""
+        moved = jnp.einsum("ekl,bl->bek", self.logical_maps[elements], logicals.astype(jnp.float32))
+        parity = jnp.mod(moved + self.offsets(syndrome, elements), 2).astype(jnp.uint8)
+        return self.seen(memory, elements), parity.reshape(-1, logicals.shape[1])
+
+    def seen(
+        self, memory: Float[Array, "n B d"], elements: Int32[Array, " E"]
+    ) -> Float[Array, "n S d"]:
+        """Hidden state of each shot under each of the elements, shots outermost."""
         size = memory.shape[0]
         # Products with 0/1 matrices: the gradient of a gather would be a scatter.
         moves = jax.nn.one_hot(self.sources[elements], size, dtype=memory.dtype)
-        seen = jnp.einsum("eij,jbd->ibed", moves, memory)
-        sums = jax.nn.one_hot(self.check, size, dtype=jnp.float32)
+        moved = jnp.einsum("eij,jbd->ibed", moves, memory)
+        return moved.reshape(size, -1, memory.shape[2])
+
+    def offsets(
+        self, syndrome: UInt8[Array, "B M"], elements: Int32[Array, " E"]
+    ) -> Float32[Array, "B E K"]:
+        """chi f, as whole numbers: what the check flips add to the logicals."""
+        sums = jax.nn.one_hot(self.check, self.sources.shape[1], dtype=jnp.float32)
         flips = jnp.einsum("bm,mn->bn", syndrome.astype(jnp.float32), sums)
-        moved = jnp.einsum("ekl,bl->bek", self.logical_maps[elements], logicals.astype(jnp.float32))
-        moved = moved + jnp.einsum("ekn,bn->bek", self.flip_maps[elements], flips)
-        parity = jnp.mod(moved, 2).astype(jnp.uint8)
-        return seen.reshape(size, -1, memory.shape[2]), parity.reshape(-1, logicals.shape[1])
+        return jnp.einsum("ekn,bn->bek", self.flip_maps[elements], flips)
 
 
 def repeated(

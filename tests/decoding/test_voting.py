@@ -1,0 +1,192 @@
+"""Views that vote: against votes counted by hand, and against the symmetry itself."""
+
+import pickle
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from unmasq import gf2
+from unmasq.building import problem_from_code
+from unmasq.checkpoint import load_weights, save_weights
+from unmasq.codes import get_code
+from unmasq.decoding import diffusion_decoder
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
+from unmasq.decoding.voting import count_votes
+from unmasq.evaluation.jobs import ShotReader
+from unmasq.models import Geometry, NetworkConfig, build_network
+from unmasq.translates import translates_of
+
+SHOTS = 24
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """The maps of [[18,4,4]] and [[36,8,4]] are symmetric: they would hide a transposed one."""
+    return problem_from_code(get_code("bb72"), "circuit", 0.01, rounds=1)
+
+
+@pytest.fixture(scope="module")
+def translates(problem):
+    return translates_of(problem)
+
+
+@pytest.fixture(scope="module")
+def syndromes(problem):
+    return ShotReader(problem, 0).read(0, SHOTS)[0]
+
+
+def save(path, problem, ties="tied", translates=None):
+    config = NetworkConfig(
+        width=16, feedforward=32, heads=4, encoder_layers=1, decoder_layers=2, ties=ties
+    )
+    geometry = Geometry.of(problem)
+    network = build_network(config, geometry, key=jr.key(1))
+    header = {
+        "name": "tiny",
+        "structure_id": problem.structure_id,
+        "objective": "masked",
+        "num_steps": 4,
+    }
+    save_weights(path, network, config, geometry, header, translates=translates)
+    return path
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory, problem, translates):
+    path = tmp_path_factory.mktemp("weights") / "tiny.safetensors"
+    return load(save(path, problem, translates=translates))
+
+
+@pytest.fixture
+def all_vote(monkeypatch):
+    monkeypatch.setattr(diffusion_decoder, "SURE", 2.0)
+
+
+def moved(problem, syndromes, sources):
+    frames = syndromes.reshape(len(syndromes), problem.layout.num_frames, -1)
+    return np.ascontiguousarray(frames[:, :, sources]).reshape(len(syndromes), -1)
+
+
+def flips(problem, syndromes):
+    frames = syndromes.reshape(len(syndromes), problem.layout.num_frames, -1)
+    return frames.sum(axis=1).astype(int)
+
+
+def test_votes_are_counted_by_weight_and_ties_go_to_the_first():
+    answers = jnp.array(
+        [[[0, 1], [1, 0], [0, 1]], [[0, 1], [1, 0], [0, 1]], [[1, 1], [0, 1], [0, 0]]], jnp.uint8
+    )
+    weights = jnp.array([[0.2, 0.5, 0.4], [0.2, 0.7, 0.4], [0.3, 0.3, 0.3]])
+    logicals, share, log_likelihood = count_votes(answers, weights)
+    np.testing.assert_array_equal(logicals, [[0, 1], [1, 0], [1, 1]])
+    expected = [[0.5 / 1.1, 0.6 / 1.1], [0.7 / 1.3, 0.6 / 1.3], [1 / 3, 2 / 3]]
+    np.testing.assert_allclose(share, expected, rtol=1e-5)
+    np.testing.assert_allclose(np.exp(log_likelihood), [0.2, 0.7 / 3, 0.1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [2, 5, 36])
+def test_a_vote_is_what_decoding_each_translate_by_itself_gives(
+    decoder, problem, translates, syndromes, all_vote, count
+):
+    chosen = translates.spread(count)
+    answers, weights = [], []
+    for sources, m, chi in zip(chosen.sources, chosen.logical_maps, chosen.flip_maps, strict=True):
+        soft = decoder.decode_soft(moved(problem, syndromes, sources))
+        target = (soft.logicals + flips(problem, syndromes) @ chi.T) % 2
+        answers.append(gf2.combine(m.T, target.astype(np.uint8)))  # l M^T = target
+        weights.append(soft.confidence)
+    answers, weights = np.stack(answers, axis=1), np.stack(weights, axis=1)
+    found = decoder.with_views(count).decode_soft(syndromes)
+    differs = 0
+    for shot in range(SHOTS):
+        support = {}
+        for answer, weight in zip(answers[shot], weights[shot], strict=True):
+            support[tuple(answer)] = support.get(tuple(answer), 0) + weight
+        ranked = sorted(support.values(), reverse=True)
+        if len(ranked) > 1 and ranked[0] - ranked[1] < 1e-4:
+            continue
+        best = max(support, key=support.get)
+        np.testing.assert_array_equal(found.logicals[shot], best)
+        np.testing.assert_allclose(found.confidence[shot], support[best] / count, rtol=1e-3)
+        differs += tuple(answers[shot, 0]) != best
+    assert differs > 0  # a vote that never changes an answer tests nothing
+
+
+def test_a_vote_of_the_whole_group_moves_with_the_shot(
+    decoder, problem, translates, syndromes, all_vote
+):
+    voters = decoder.with_views(translates.order)
+    here = voters.decode_soft(syndromes)
+    sources, m, chi = (
+        getattr(translates, name)[4] for name in ("sources", "logical_maps", "flip_maps")
+    )
+    there = voters.decode_soft(moved(problem, syndromes, sources))
+    expected = (here.logicals @ m.T.astype(int) + flips(problem, syndromes) @ chi.T) % 2
+    assert (expected != here.logicals).any()
+    np.testing.assert_array_equal(there.logicals, expected)
+    np.testing.assert_allclose(there.log_likelihood, here.log_likelihood, atol=1e-4)
+
+
+def test_only_unsure_shots_are_voted_on(decoder, syndromes, monkeypatch):
+    alone = decoder.decode_soft(syndromes)
+    cut = float(np.median(alone.confidence))
+    monkeypatch.setattr(diffusion_decoder, "SURE", cut)
+    found = decoder.with_views(9).decode_soft(syndromes)
+    sure = alone.confidence >= cut
+    assert 0 < sure.sum() < SHOTS
+    np.testing.assert_array_equal(found.logicals[sure], alone.logicals[sure])
+    np.testing.assert_array_equal(found.log_likelihood[sure], alone.log_likelihood[sure])
+    np.testing.assert_array_equal(found.steps, np.where(sure, 4, 8))
+    assert (found.log_likelihood[~sure] != alone.log_likelihood[~sure]).all()
+
+
+def test_neither_padding_nor_cutting_changes_a_vote(decoder, syndromes, all_vote):
+    voters = decoder.with_views(3)
+    together = voters.decode_soft(syndromes)
+    small = DiffusionDecoder(
+        decoder._network,
+        decoder.identity,
+        max_batch=8,
+        translates=decoder.translates,
+        views=3,
+    ).decode_soft(syndromes[:21])
+    np.testing.assert_array_equal(small.logicals, together.logicals[:21])
+    np.testing.assert_allclose(small.log_likelihood, together.log_likelihood[:21], atol=1e-4)
+
+
+def test_the_name_tells_of_the_vote_and_it_pickles(decoder, syndromes, all_vote):
+    voters = decoder.with_steps(2).with_views(5)
+    assert voters.name == f"unmasq-{decoder.model_hash[:8]},T=2,views=5"
+    again = pickle.loads(pickle.dumps(voters))
+    np.testing.assert_array_equal(
+        again.decode_batch(syndromes[:2]), voters.decode_batch(syndromes[:2])
+    )
+    assert decoder.with_views(1).name == decoder.name
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda d: d.with_views(0), r"views must lie in 1\.\.36: got 0\."),
+    (lambda d: d.with_views(37), r"views must lie in 1\.\.36: got 37\."),
+    (lambda d: d.with_beam(2).with_views(2), "views must not be asked of a beam search"),
+    (lambda d: d.with_views(2).with_beam(2), "views must not be asked of a beam search"),
+])  # fmt: skip
+def test_what_cannot_vote_is_refused(decoder, change, message):
+    with pytest.raises(ValueError, match=message):
+        change(decoder)
+
+
+def test_a_model_without_a_symmetry_or_its_maps_is_refused(tmp_path, problem, translates):
+    free = save(tmp_path / "free.safetensors", problem, "free", translates)
+    old = save(tmp_path / "old.safetensors", problem)
+    for path in (free, old):
+        with pytest.raises(ValueError, match="views must be 1 for this model"):
+            load(path).with_views(2)
+        assert load(path).with_views(1).views == 1
+
+
+def test_the_maps_travel_in_the_weight_file(tmp_path, problem, translates):
+    found = load_weights(save(tmp_path / "x.safetensors", problem, translates=translates))
+    for name in ("sources", "logical_maps", "flip_maps", "check"):
+        np.testing.assert_array_equal(getattr(found.translates, name), getattr(translates, name))
