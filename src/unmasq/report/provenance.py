@@ -2,14 +2,17 @@
 
 import functools
 import subprocess
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
 @functools.cache
 def provenance() -> str:
     """'unmasq 0.1.0', and in a checkout 'unmasq 0.1.0, commit 0123abc (modified)'."""
-    text = f"unmasq {version('unmasq')}"
+    try:
+        text = f"unmasq {version('unmasq')}"
+    except PackageNotFoundError:  # run from its source folder
+        text = "unmasq (not installed)"
     commit = _git("rev-parse", "--short", "HEAD")
     if commit is None or _git("ls-files", "--error-unmatch", __file__) is None:
         return text
