@@ -1,8 +1,9 @@
 """[[72,12,6]], 6 rounds, circuit-level noise: the tied network at the paper's size.
 
-Run:    unmasq train bb72-circuit --fit-minutes 19 --out runs/bb72
-Cost:   see docs/experiments.md
-Expect: see docs/experiments.md
+Run:    make weights (three runs: this recipe, and twice on from its weights)
+Cost:   32 minutes of one H200; 2.3 minutes for a first decoder
+Expect: on 65,536 shots 0.171 at p = 0.006 and 5.00e-3 at p = 0.003; after 2.3 minutes from scratch
+        (--fit-minutes 2.3 --set stages=[]) 0.373 and 2.2e-2 on 32,768 shots
 """
 
 from unmasq.models import NetworkConfig

@@ -16,6 +16,7 @@ from unmasq.training.update import training_steps
 from unmasq.translates import translates_of
 
 RUN_FACTS = ("samples", "updates", "seconds", "device", "commit")
+LATENCIES = ("p50_ms", "p99_ms", "max_ms")
 
 
 def history_of(init: str | Path) -> list[dict[str, Any]]:
@@ -74,7 +75,10 @@ def export_weights(
 
 
 def card_text(card: Mapping[str, Any]) -> str:
-    """The model card as Markdown."""
+    """The model card as Markdown.
+
+    `benchmarks/model_card.py` adds what was measured later: "measured" counts and "timings".
+    """
     about = card["problem"]
     lines = [
         f"# {card['name']}",
@@ -115,6 +119,40 @@ def card_text(card: Mapping[str, Any]) -> str:
             f"| {row['p']} | {row['failures']} / {row['shots']} | "
             f"{row['failures'] / row['shots']:.3g} | {row.get('failures_T1', '')} |"
             for row in card["evaluation"]
+        ]
+    if card.get("measured"):
+        lines += [
+            "",
+            f"Measured with `unmasq evaluate` on shots of seed {card['measured'][0]['seed']}, the "
+            "same for every decoder; rates per shot with 95 % intervals:",
+            "",
+            "| p | decoder | failures / shots | rate [95 %] |",
+            "| --- | --- | --- | --- |",
+        ]
+        lines += [
+            f"| {row['p']:g} | `{row['decoder']}` | {row['errors']} / {row['shots']} | "
+            f"{row['rate']} |"
+            for row in card["measured"]
+        ]
+    if card.get("timings"):
+        batches = [entry["batch"] for entry in card["timings"][0]["throughput"]]
+        lines += [
+            "",
+            f"Time on one {card['timings'][0]['device']}, {card['timings'][0]['dtype']}, with "
+            "`unmasq bench`; compilation is not in it:",
+            "",
+            "| decoder | one shot: median, 99 %, slowest (ms) | "
+            + " | ".join(f"shots/s, batch {batch}" for batch in batches)
+            + " |",
+            "| --- | --- |" + " --- |" * len(batches),
+        ]
+        lines += [
+            f"| `{row['decoder']}` | "
+            + ", ".join(f"{row['latency_batch_1'][key]:.2f}" for key in LATENCIES)
+            + " | "
+            + " | ".join(f"{entry['shots_per_second']:,.0f}" for entry in row["throughput"])
+            + " |"
+            for row in card["timings"]
         ]
     for limit in card.get("limits", []):
         lines += ["", limit]

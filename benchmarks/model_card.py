@@ -1,0 +1,59 @@
+"""Writes what was measured into the card of a weight file: counts from CSVs, times from `bench`.
+
+    python benchmarks/model_card.py src/unmasq/weights/bb72-circuit.safetensors \\
+        --counts results/bb72-circuit.csv results/bb72-ways.csv --bench results/bb72-bench-h200.json
+
+Counts are those of this very model, and of the baselines that decoded the same shots.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from unmasq.atomic_files import write_whole
+from unmasq.decoding.model_store import find_model
+from unmasq.evaluation.counts import Counts
+from unmasq.evaluation.stats_file import read_counts
+from unmasq.training.export import card_text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("--counts", type=Path, nargs="+", default=[])
+    parser.add_argument("--bench", type=Path)
+    arguments = parser.parse_args()
+    model = find_model(arguments.weights)
+    counts = [c for path in arguments.counts for c in read_counts(path)]
+    own = [c for c in counts if c.point.model_hash == model.model_hash]
+    shots = {c.point.shots_id for c in own}
+    others = [c for c in counts if c.point.model_hash is None and c.point.shots_id in shots]
+    card = {**model.card, "measured": measured([*own, *others])}
+    if arguments.bench is not None:
+        timings = json.loads(arguments.bench.read_bytes())["timings"]
+        name = model.decoder_name
+        card["timings"] = [t for t in timings if t["decoder"].partition(",")[0] == name]
+    write_whole(model.path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+    write_whole(model.path.with_suffix(".md"), card_text(card))
+    print(f"{len(card['measured'])} counts, {len(card.get('timings', []))} timings")
+
+
+def measured(counts: list[Counts]) -> list[dict]:
+    """Rows of the card: by p, the plain network first, baselines last."""
+    ordered = sorted(counts, key=lambda c: (c.point.p, c.point.model_hash is None, c.point.decoder))
+    return [
+        {
+            "p": c.point.p,
+            "decoder": c.point.decoder,
+            "seed": c.point.seed,
+            "dtype": c.point.dtype,
+            "errors": c.errors,
+            "shots": c.shots,
+            "rate": str(c.rate),
+        }
+        for c in ordered
+    ]
+
+
+if __name__ == "__main__":
+    main()
