@@ -20,6 +20,7 @@ from unmasq.building import problem_from_code
 from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.decoding import Decoder, diffusion_decoder
+from unmasq.decoding import compiled as compiled_module
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.diffusion.gaussian import alphas_bar
 from unmasq.models import Geometry, NetworkConfig, build_network
@@ -109,6 +110,19 @@ def test_neither_padding_nor_cutting_changes_an_answer(change):
         np.testing.assert_array_equal(getattr(together, field), alone)
 
 
+@pytest.mark.parametrize("threshold", [0.0, 1.5, 4.0, np.inf])
+def test_clear_shots_leave_an_adaptive_batch_and_nothing_else_changes(threshold, monkeypatch):
+    asked = decoder(max_batch=32).with_threshold(threshold)
+    syndromes = bits(53)
+    split = asked.decode_soft(syndromes)
+    monkeypatch.setattr(diffusion_decoder, "SPLIT_FROM", 1000)
+    whole = asked.decode_soft(syndromes)
+    if threshold == 1.5:
+        assert 0 < (whole.steps > 1).mean() < 1
+    for field in ("logicals", "probabilities", "log_likelihood", "steps"):
+        np.testing.assert_array_equal(getattr(split, field), getattr(whole, field))
+
+
 def test_single_and_batched_logits_of_a_network_agree(trained):
     syndromes = bits(37, 54, seed=3)
     together = trained.decode_soft(syndromes)
@@ -135,21 +149,21 @@ def test_padding_never_changes_a_prediction_of_a_network(trained):
 
 
 def test_few_sizes_are_compiled():
-    diffusion_decoder._compiled.cache_clear()
+    compiled_module.compiled.cache_clear()
     asked = decoder(max_batch=16)
     for shots in range(1, 40):
         asked.decode_batch(bits(shots))
-    function = diffusion_decoder._compiled(asked._structure, asked.rule, K, asked.dtype)
-    assert diffusion_decoder._compiled.cache_info().currsize == 1
+    function = compiled_module.compiled(asked._structure, asked.rule, K, asked.dtype)
+    assert compiled_module.compiled.cache_info().currsize == 1
     assert function._cache_size() == 5  # 1, 2, 4, 8, 16
 
 
 def test_decoders_of_one_architecture_share_their_compiled_function():
-    diffusion_decoder._compiled.cache_clear()
+    compiled_module.compiled.cache_clear()
     one = table_decoder(random_table(K, seed=1), M, K)
     other = table_decoder(random_table(K, seed=2), M, K)
     assert (one.decode_batch(bits(32)) != other.decode_batch(bits(32))).any()
-    assert diffusion_decoder._compiled.cache_info().misses == 1
+    assert compiled_module.compiled.cache_info().misses == 1
 
 
 def test_the_encoder_runs_once():

@@ -320,15 +320,15 @@ def test_our_sampler_handles_its_own_throttling():
 
 
 def test_our_sampler_compiles_one_size(monkeypatch):
-    from unmasq.decoding import diffusion_decoder
+    from unmasq.decoding import compiled as compiled_module
     from unmasq.decoding.sinter_sampler import SinterSampler
 
-    diffusion_decoder._compiled.cache_clear()
+    compiled_module.compiled.cache_clear()
     compiled = SinterSampler(StubModel()).compiled_sampler_for_task(sinter.Task(circuit=TWO_FLIPS))
     for shots in (1000, 3, 77, 1):
         compiled.sample(shots)
     decoder = compiled._decoder
-    function = diffusion_decoder._compiled(decoder._structure, decoder.rule, 2, decoder.dtype)
+    function = compiled_module.compiled(decoder._structure, decoder.rule, 2, decoder.dtype)
     assert function._cache_size() == 1
 
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from unmasq.decoding.decoder import Decoder
-    from unmasq.decoding.diffusion_decoder import DiffusionDecoder, SoftOutput
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+    from unmasq.decoding.soft_output import SoftOutput
 
 NETWORK = "unmasq"
 BATCH = 8192  # shots between two steps of the progress bar
@@ -111,20 +112,10 @@ def _decode_all(decoder: "Decoder", syndromes: "np.ndarray") -> "np.ndarray":
 
 
 def _decode_softly(decoder: "DiffusionDecoder", syndromes: "np.ndarray") -> "SoftOutput":
-    import dataclasses
-
-    import numpy as np
-
-    from unmasq.decoding.diffusion_decoder import SoftOutput
+    from unmasq.decoding.soft_output import SoftOutput
 
     parts = [decoder.decode_soft(batch) for batch in _batches(syndromes, BATCH)]
-    parts = parts or [decoder.decode_soft(syndromes)]
-    return SoftOutput(
-        *(
-            np.concatenate([getattr(part, field.name) for part in parts])
-            for field in dataclasses.fields(SoftOutput)
-        )
-    )
+    return SoftOutput.joined(parts, decoder.num_logicals)
 
 
 def _batches(syndromes: "np.ndarray", size: int) -> "Iterator[np.ndarray]":

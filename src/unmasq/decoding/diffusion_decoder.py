@@ -1,8 +1,8 @@
 """`DiffusionDecoder`: a trained network behind the protocol of all decoders.
 
 One compiled function encodes a batch once and runs all unmasking steps on the device. Batches are
-padded to powers of two, so that few functions are compiled, and cut where they are large. Where
-views vote, a second function takes the shots that the first is not sure of.
+padded to powers of two, so that few functions are compiled, and cut where they are large. A second
+function takes the shots that the first left unclear, where unmasking is adaptive or views vote.
 """
 
 import collections
@@ -15,31 +15,25 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float32, UInt8
 from numpy.typing import NDArray
 
 from unmasq.checkpoint import Weights, load_weights
-from unmasq.decoding.beam import chain_log_probabilities
+from unmasq.decoding.compiled import compiled, compiled_chain, compiled_vote
 from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.model_store import decoder_name, find_model
-from unmasq.decoding.rules import (
-    Adaptively,
-    ByBeam,
-    FromNoise,
-    InOrder,
-    InSteps,
-    Rule,
-    denoise_many,
-)
+from unmasq.decoding.rules import Adaptively, ByBeam, FromNoise, InOrder, InSteps, Rule
 from unmasq.decoding.shot_batches import cut, pack, pad, padded_size, read_shots
+from unmasq.decoding.soft_output import SoftOutput, require_probability
 from unmasq.decoding.unmasking import Unmasked
-from unmasq.decoding.voting import Voted, Voters
+from unmasq.decoding.voting import Voters
 from unmasq.models import cast_floats
 from unmasq.translates import Translates
 
 MAX_BATCH = {"cpu": 512}  # shots in one call to the device
 MAX_BATCH_ACCELERATOR = 8192
 SURE = 0.999  # confidence from which on no vote is asked for
+SPLIT_FROM = 16  # shots in a batch from which on adaptive unmasking leaves the clear ones behind
+SPLIT_PARTS = 8  # of a batch: the others go on in such parts
 _IN_FLIGHT = 4  # batches waiting on the device
 
 
@@ -85,32 +79,6 @@ class Identity:
         return self.objective == "masked" and (self.trained_steps > 1 or self.num_logicals == 1)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class SoftOutput:
-    """Predictions with what the network thinks of them.
-
-    `probabilities[b, k]` is the network's probability that logical k flipped, given the syndrome
-    and the logicals it had revealed before k. `log_likelihood` adds the logs of the predicted
-    values' probabilities: the log of the probability that the whole prediction is right. Where
-    views voted, the one is the share of their votes, the other the log of the answer's support.
-    """
-
-    logicals: NDArray[np.uint8]  # (B, K)
-    probabilities: NDArray[np.float32]  # (B, K)
-    log_likelihood: NDArray[np.float32]  # (B,)
-    steps: NDArray[np.int32]  # (B,) unmasking steps each shot took
-
-    @property
-    def confidence(self) -> NDArray[np.float32]:
-        """Probability, by the network itself, that all logicals of the shot are right."""
-        return np.exp(self.log_likelihood)
-
-    def discarded(self, below: float) -> NDArray[np.bool_]:
-        """Post-selection: shots whose confidence lies below a probability."""
-        _require_probability(below)
-        return self.log_likelihood < np.log(below)
-
-
 class DiffusionDecoder:
     """Predicts logicals with a trained network. Made by `unmasq.load`; changed by `with_...`."""
 
@@ -137,7 +105,7 @@ class DiffusionDecoder:
         if self.max_batch < 1 or self.max_batch & (self.max_batch - 1):
             raise ValueError(f"max_batch must be a power of two: got {max_batch}.")
         if discard_below is not None:
-            _require_probability(discard_below)
+            require_probability(discard_below)
         if views > 1 and isinstance(self.rule, ByBeam):
             raise ValueError("views must not be asked of a beam search: choose one.")
         self.discard_below = discard_below
@@ -297,7 +265,7 @@ class DiffusionDecoder:
         """
         self._require_masked("enumeration")
         bits = read_shots(syndromes, self.num_detectors, bit_packed=False)
-        table = _compiled_chain(self._structure, self.num_logicals, order, self.dtype)
+        table = compiled_chain(self._structure, self.num_logicals, order, self.dtype)
         empty = np.zeros((0, 2**self.num_logicals), np.float32)
         return np.concatenate(
             [empty, *(np.asarray(table(self._leaves, bits[i : i + 1])) for i in range(len(bits)))]
@@ -323,123 +291,68 @@ class DiffusionDecoder:
 
     def _run(self, bits: NDArray[np.uint8]) -> SoftOutput:
         waiting: collections.deque[Callable[[], SoftOutput]] = collections.deque()
-        done = [_empty(self.num_logicals)]
+        done = []
         for batch in cut(len(bits), self.max_batch):
             waiting.append(self._start(bits[batch]))
             if len(waiting) == _IN_FLIGHT:
                 done.append(waiting.popleft()())
         done.extend(result() for result in waiting)
-        return SoftOutput(
-            *(
-                np.concatenate([getattr(part, field.name) for part in done])
-                for field in dataclasses.fields(SoftOutput)
-            )
-        )
+        return SoftOutput.joined(done, self.num_logicals)
 
     def _start(
         self, bits: NDArray[np.uint8], padded_to: int | None = None
     ) -> Callable[[], SoftOutput]:
-        function = _compiled(self._structure, self.rule, self.num_logicals, self.dtype)
         padded = pad(bits, padded_to)
-        unmasked = function(self._leaves, padded)
-        return functools.partial(self._fetch, unmasked, bits, len(padded))
+        # A batch takes as many steps as its slowest shot: where most are done after the first,
+        # the others go on by themselves.
+        rule = self.rule if self._split_threshold(len(padded)) is None else InSteps(1)
+        function = compiled(self._structure, rule, self.num_logicals, self.dtype)
+        return functools.partial(self._fetch, function(self._leaves, padded), bits, len(padded))
 
-    def _fetch(self, unmasked: Unmasked, bits: NDArray[np.uint8], padded: int) -> SoftOutput:
-        logicals = np.array(unmasked.logicals)[: len(bits)]
-        logits = np.asarray(unmasked.logits)[: len(bits)]
+    def _split_threshold(self, padded: int) -> float | None:
+        """|logit| that ends a shot after one step; None where a batch goes on as a whole."""
+        if isinstance(self.rule, Adaptively) and padded >= SPLIT_FROM:
+            return self.rule.threshold
+        return None
+
+    def _fetch(self, first: Unmasked, bits: NDArray[np.uint8], padded: int) -> SoftOutput:
+        logits = np.asarray(first.logits)[: len(bits)]
         if np.isnan(logits).any():
             raise ValueError(
                 f"model '{self.identity.name}' must give finite log-odds: got NaN. Its weights "
                 f"are broken, or too large for {self.dtype}."
             )
-        log_likelihood = -np.logaddexp(0, (1 - 2.0 * logicals) * logits).sum(axis=1)
-        soft = SoftOutput(
-            logicals,
-            _sigmoid(logits),
-            log_likelihood.astype(np.float32),
-            np.array(unmasked.steps)[: len(bits)],
-        )
-        self._vote(soft, bits, padded)
+        soft = SoftOutput.of(first, len(bits))
+        threshold = self._split_threshold(padded)
+        if threshold is not None:
+            function = compiled(self._structure, self.rule, self.num_logicals, self.dtype)
+            unclear = np.flatnonzero((np.abs(logits) < threshold).any(axis=1))
+            call = functools.partial(function, self._leaves)
+            _ask_again(soft, bits, unclear, call, padded // SPLIT_PARTS)
+        if self._voters is not None:
+            leaves, structure = self._voters
+            function = compiled_vote(structure, self.rule, self.num_logicals, self.dtype)
+            unsure = np.flatnonzero(soft.log_likelihood < np.log(SURE))
+            size = min(padded, max(1, self.max_batch // padded_size(self.views)))
+            steps = soft.steps[unsure]
+            _ask_again(soft, bits, unsure, functools.partial(function, leaves), size)
+            soft.steps[unsure] += steps
         return soft
 
-    def _vote(self, soft: SoftOutput, bits: NDArray[np.uint8], padded: int) -> None:
-        """Writes the views' answers over those that one view is not sure of."""
-        if self._voters is None:
-            return
-        leaves, structure = self._voters
-        function = _compiled_vote(structure, self.rule, self.num_logicals, self.dtype)
-        unsure = np.flatnonzero(soft.log_likelihood < np.log(SURE))
-        size = min(padded, max(1, self.max_batch // padded_size(self.views)))
-        started = [
-            (unsure[batch], function(leaves, pad(bits[unsure[batch]], size)))
-            for batch in cut(len(unsure), size)
-        ]
-        for rows, voted in started:
-            soft.logicals[rows] = np.asarray(voted.logicals)[: len(rows)]
-            soft.probabilities[rows] = np.asarray(voted.probabilities)[: len(rows)]
-            soft.log_likelihood[rows] = np.asarray(voted.log_likelihood)[: len(rows)]
-            soft.steps[rows] += np.asarray(voted.steps)[: len(rows)]
+
+def _ask_again(
+    soft: SoftOutput,
+    bits: NDArray[np.uint8],
+    rows: NDArray[np.intp],
+    call: Callable[[NDArray[np.uint8]], Any],
+    size: int,
+) -> None:
+    """Writes what a second function says of some shots, in batches of one size."""
+    batches = [rows[batch] for batch in cut(len(rows), size)]
+    started = [call(pad(bits[batch], size)) for batch in batches]
+    for batch, found in zip(batches, started, strict=True):
+        soft.write(batch, SoftOutput.of(found, len(batch)))
 
 
 def _rebuild(network: Any, identity: Identity, settings: dict[str, Any]) -> DiffusionDecoder:
     return DiffusionDecoder(network, identity, **settings)
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Callable:
-    """The whole decoder as one compiled function of (weights, syndromes).
-
-    Shared by all decoders of one architecture and rule. Weights go in as a plain list: flattening
-    the network's own tree costs more than a small batch on a GPU.
-    """
-
-    def decode(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Unmasked:
-        with jax.default_matmul_precision(_precision(dtype)):
-            return rule(jax.tree.unflatten(structure, leaves), syndrome, num_logicals)
-
-    return jax.jit(decode)
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled_vote(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Callable:
-    def vote(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Voted:
-        with jax.default_matmul_precision(_precision(dtype)):
-            return jax.tree.unflatten(structure, leaves)(rule, syndrome, num_logicals)
-
-    return jax.jit(vote)
-
-
-@functools.lru_cache(maxsize=8)
-def _compiled_chain(
-    structure: Any, num_logicals: int, order: tuple[int, ...] | None, dtype: str
-) -> Callable:
-    def table(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Float32[Array, "B strings"]:
-        with jax.default_matmul_precision(_precision(dtype)):
-            network = jax.tree.unflatten(structure, leaves)
-            denoise = denoise_many(network, network.encode(syndrome))
-            return chain_log_probabilities(denoise, syndrome.shape[0], num_logicals, order)
-
-    return jax.jit(table)
-
-
-def _precision(dtype: str) -> str:
-    """float32 shall mean float32: a GPU would multiply it with ten-bit mantissas."""
-    return "highest" if dtype == "float32" else "default"
-
-
-def _empty(num_logicals: int) -> SoftOutput:
-    return SoftOutput(
-        np.zeros((0, num_logicals), np.uint8),
-        np.zeros((0, num_logicals), np.float32),
-        np.zeros(0, np.float32),
-        np.zeros(0, np.int32),
-    )
-
-
-def _sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
-
-
-def _require_probability(below: float) -> None:
-    if not 0 < below < 1:
-        raise ValueError(f"discard_below must lie between 0 and 1: got {below}.")

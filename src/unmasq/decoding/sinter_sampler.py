@@ -20,7 +20,8 @@ from unmasq.decoding.sinter_adapter import Find, decoder_for
 from unmasq.stim_faults import error_model
 
 if TYPE_CHECKING:
-    from unmasq.decoding.diffusion_decoder import DiffusionDecoder, SoftOutput
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+    from unmasq.decoding.soft_output import SoftOutput
 
 TARGET_SECONDS = 1.0  # between two reports to sinter
 _MAX_BATCHES = 1024

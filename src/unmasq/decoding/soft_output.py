@@ -1,0 +1,73 @@
+"""`SoftOutput`: predictions with what the network thinks of them, as plain arrays."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmasq.decoding.unmasking import Unmasked
+from unmasq.decoding.voting import Voted
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SoftOutput:
+    """Predictions with what the network thinks of them.
+
+    `probabilities[b, k]` is the network's probability that logical k flipped, given the syndrome
+    and the logicals it had revealed before k. `log_likelihood` adds the logs of the predicted
+    values' probabilities: the log of the probability that the whole prediction is right. Where
+    views voted, the one is the share of their votes, the other the log of the answer's support.
+    """
+
+    logicals: NDArray[np.uint8]  # (B, K)
+    probabilities: NDArray[np.float32]  # (B, K)
+    log_likelihood: NDArray[np.float32]  # (B,)
+    steps: NDArray[np.int32]  # (B,) unmasking steps each shot took
+
+    @property
+    def confidence(self) -> NDArray[np.float32]:
+        """Probability, by the network itself, that all logicals of the shot are right."""
+        return np.exp(self.log_likelihood)
+
+    def discarded(self, below: float) -> NDArray[np.bool_]:
+        """Post-selection: shots whose confidence lies below a probability."""
+        require_probability(below)
+        return self.log_likelihood < np.log(below)
+
+    @staticmethod
+    def of(found: Unmasked | Voted, shots: int) -> "SoftOutput":
+        """The first `shots` of a batch, from the device; the rest is padding."""
+        if isinstance(found, Voted):
+            return SoftOutput(*(np.array(field)[:shots] for field in found))
+        logicals, logits, steps = (np.array(field)[:shots] for field in found)
+        log_likelihood = -np.logaddexp(0, (1 - 2.0 * logicals) * logits).sum(axis=1)
+        probabilities = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
+        return SoftOutput(logicals, probabilities, log_likelihood.astype(np.float32), steps)
+
+    @staticmethod
+    def joined(parts: "Sequence[SoftOutput]", num_logicals: int) -> "SoftOutput":
+        """The shots of all parts in order; there may be none."""
+        none = SoftOutput(
+            np.zeros((0, num_logicals), np.uint8),
+            np.zeros((0, num_logicals), np.float32),
+            np.zeros(0, np.float32),
+            np.zeros(0, np.int32),
+        )
+        return SoftOutput(
+            *(
+                np.concatenate([getattr(part, field.name) for part in (none, *parts)])
+                for field in dataclasses.fields(SoftOutput)
+            )
+        )
+
+    def write(self, rows: NDArray[np.intp], part: "SoftOutput") -> None:
+        """Puts the answers of a second pass over those of the first."""
+        for field in dataclasses.fields(SoftOutput):
+            getattr(self, field.name)[rows] = getattr(part, field.name)
+
+
+def require_probability(below: float) -> None:
+    """Refuses a confidence that is none."""
+    if not 0 < below < 1:
+        raise ValueError(f"discard_below must lie between 0 and 1: got {below}.")
