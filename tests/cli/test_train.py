@@ -66,8 +66,9 @@ def finished(tmp_path_factory, problem):
 
 
 def test_it_trains_evaluates_and_says_so(capsys, tmp_path, problem):
-    words = ("tiny", "--problem", problem, "--out", tmp_path / "run", "--set", "seed=3")
-    code, out, err = run(capsys, "train", *words, "--mirror", tmp_path / "slim")
+    words = ("tiny", "--problem", problem, "--out", tmp_path / "run")
+    settings = ("--set", "seed=3", "ema=0.9", "--mirror", tmp_path / "slim")
+    code, out, err = run(capsys, "train", *words, *settings)
     assert (code, out) == (0, "")
     lines = err.splitlines()
     assert "training at it" in lines[0]
@@ -82,7 +83,8 @@ def test_it_trains_evaluates_and_says_so(capsys, tmp_path, problem):
     assert {"config.json", "manifest.json", "metrics.jsonl", "problem.safetensors"} <= files
     assert {"tiny.safetensors", "tiny.json", "tiny.md"} <= files
     assert (tmp_path / "slim" / "slim.json").exists()
-    assert RunFolder(tmp_path / "run").open()[0].seed == 3
+    config = RunFolder(tmp_path / "run").open()[0]
+    assert (config.seed, config.ema) == (3, 0.9)
 
 
 def test_a_stopped_run_goes_on_and_prints_json(capsys, finished):

@@ -35,7 +35,7 @@ def train(
     ] = None,
     save_seconds: Annotated[float, typer.Option(help="Time between checkpoints.")] = 120.0,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value, such as network.width=64.")
+        list[str] | None, typer.Option("--set", help="key=value ..., such as network.width=64.")
     ] = None,
     cpu_devices: Annotated[
         int | None,
