@@ -332,6 +332,26 @@ def test_our_sampler_compiles_one_size(monkeypatch):
     assert function._cache_size() == 1
 
 
+def test_small_batches_of_sinter_share_one_compiled_size():
+    from unmasq.decoding import compiled as compiled_module
+
+    compiled_module.compiled.cache_clear()
+    network = SinterDecoder(StubModel()).compile_decoder_for_dem(
+        dem=TWO_FLIPS.detector_error_model()
+    )
+    sampler = TWO_FLIPS.compile_detector_sampler(seed=1)
+    shots = sampler.sample(40, bit_packed=True)
+    together = network.decode_shots_bit_packed(bit_packed_detection_event_data=shots[:32])
+    for size in (0, 1, 2, 5, 17, 31):
+        found = network.decode_shots_bit_packed(bit_packed_detection_event_data=shots[:size])
+        np.testing.assert_array_equal(found, together[:size])
+    decoder = network._decoder
+    function = compiled_module.compiled(decoder._structure, decoder.rule, 2, decoder.dtype)
+    assert function._cache_size() == 1
+    assert len(network.decode_shots_bit_packed(bit_packed_detection_event_data=shots)) == 40
+    assert function._cache_size() == 2
+
+
 def test_nothing_to_predict_is_no_reason_to_fail():
     from unmasq.decoding.sinter_sampler import SinterSampler
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 
 DISCARD_BELOW = 0.9  # confidence of the shots that '-discard' keeps, at least
+SMALLEST_BATCH = 32  # sinter begins with single shots: a size of its own would be compiled for each
 
 
 def sinter_decoders(
@@ -158,15 +159,17 @@ class CompiledNetwork(sinter.CompiledDecoder):
         self, *, bit_packed_detection_event_data: np.ndarray
     ) -> NDArray[np.uint8]:
         """(shots, ceil(detectors / 8)) to (shots, ceil(observables / 8)) bytes."""
-        from unmasq.decoding.shot_batches import pack
+        from unmasq.decoding.shot_batches import pack, pad
 
         shots = bit_packed_detection_event_data
         if self._decoder is None:
             return np.zeros((len(shots), 0), np.uint8)
-        logicals, discarded = self._decoder.decode_or_discard(shots, bit_packed_shots=True)
+        padded = pad(shots, SMALLEST_BATCH) if len(shots) else shots
+        logicals, discarded = self._decoder.decode_or_discard(padded, bit_packed_shots=True)
+        packed = pack(logicals[: len(shots)])
         if self._decoder.discard_below is None:
-            return pack(logicals)
-        return np.column_stack([pack(logicals), discarded.astype(np.uint8)])
+            return packed
+        return np.column_stack([packed, discarded[: len(shots)].astype(np.uint8)])
 
 
 def decoder_for(
