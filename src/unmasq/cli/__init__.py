@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from unmasq.cli import bench, codes, demo, evaluate, models, predict, problem, train
+from unmasq.cli import bench, codes, demo, evaluate, figures, models, predict, problem, train
 from unmasq.cli.many_values import ManyValues
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command(cls=ManyValues)(train.train)
 app.command(cls=ManyValues)(evaluate.evaluate)
 app.command()(predict.predict)
 app.command(cls=ManyValues)(bench.bench)
+app.command()(figures.figures)
 
 USER_ERROR = 2
 

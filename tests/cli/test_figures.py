@@ -1,0 +1,78 @@
+"""`unmasq figures`: every CSV and every T sweep becomes a figure; names are people's."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from command_line import run
+from unmasq.evaluation.counts import Counts, Point
+from unmasq.evaluation.failures import Flags
+from unmasq.evaluation.stats_file import StatsFile
+from unmasq.report import figures as report
+
+POINT = Point("bposd-x", "bb72", 0.003, 12, 6, "X", "circuit", "5eed", "f00d", code="bb72")
+MODEL = "0123456789abcdef"
+
+
+def add(path, errors: int, **changes) -> None:
+    wrong, kept = np.zeros((100, 12), bool), np.zeros(100, bool)
+    wrong[:errors, 0] = True
+    point = dataclasses.replace(POINT, **changes)
+    with StatsFile(path) as file:
+        file.append(Counts.of(point, 0, wrong, kept, 1.0), Flags(wrong.any(1), kept))
+
+
+@pytest.fixture
+def results(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    name, trained = "unmasq-01234567", {"model_hash": MODEL, "num_steps": 12}
+    for p in (0.003, 0.006):
+        add(folder / "rates.csv", 9, p=p)
+        add(folder / "rates.csv", 5, p=p, decoder=name, **trained)
+    for steps in (1, 3):
+        swept = {**trained, "num_steps": steps}
+        add(folder / "ways.csv", 7, decoder=f"{name},T={steps}", **swept)
+    add(folder / "ways.csv", 4, decoder=f"{name},views=4", views=4, **trained)
+    return folder
+
+
+def test_every_csv_and_every_sweep_is_drawn(capsys, tmp_path, results, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(
+        report, "save_figure", lambda figure, path: drawn.update({path.name: figure})
+    )
+    (results / "names.json").write_text(json.dumps({"bposd-x": "BP-OSD(X)"}))
+    code, out, _ = run(capsys, "figures", "--from", results, "--out", tmp_path / "f")
+    assert code == 0
+    assert set(drawn) == {"rates.png", "unmasq-01234567-steps.png"}  # ways.csv has one p
+    assert [line.rpartition("/")[2] for line in out.splitlines()] == list(drawn)
+    labels = [text.get_text() for text in drawn["rates.png"].axes[0].get_legend().get_texts()]
+    assert labels == ["BP-OSD(X) (100 shots)", "unmasq-01234567 (100 shots)"]
+    steps = drawn["unmasq-01234567-steps.png"].axes[0].get_xticks()
+    assert list(steps) == [1, 3, 12]
+    swept = drawn["unmasq-01234567-steps.png"].axes[0].get_legend().get_texts()
+    assert [text.get_text() for text in swept] == ["unmasq-01234567, p = 0.003 (100 shots)"]
+
+
+def test_the_files_are_written(capsys, tmp_path, results):
+    code, out, _ = run(
+        capsys, "figures", "--from", results, "--out", tmp_path / "f", "--format", "svg"
+    )
+    assert code == 0
+    files = sorted(path.name for path in (tmp_path / "f").iterdir())
+    assert files == ["rates.svg", "unmasq-01234567-steps.svg"]
+    assert len(out.splitlines()) == 2
+
+
+def test_mistakes_end_in_one_line(capsys, tmp_path, results):
+    assert "must be a folder with CSVs" in run(capsys, "figures", "--from", tmp_path / "no")[2]
+    (results / "names.json").write_text("[]")
+    assert "names.json must be JSON" in run(capsys, "figures", "--from", results)[2]
+    (results / "names.json").write_text("{")
+    code, _, err = run(capsys, "figures", "--from", results)
+    assert code == 2
+    assert "names.json must be JSON" in err
+    assert not (tmp_path / "figures").exists()
