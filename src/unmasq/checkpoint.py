@@ -231,13 +231,14 @@ def load_weights(path: str | Path) -> Weights:
     try:
         config = NetworkConfig(**header["network"])
         geometry = _geometry_from(arrays, header)
-    except (KeyError, TypeError) as error:
+        translates = _translates_from(arrays, geometry)
+    except (KeyError, TypeError, ValueError) as error:
         raise BrokenCheckpointError(
             f"{path} must be a weight file that this version knows: {error}. Update unmasq."
         ) from error
     network = on_device(with_weights(network_shapes(config, geometry), tensors))
     digest = _model_hash(header["network"], tensors)
-    return Weights(network, config, geometry, header, digest, _translates_from(arrays, geometry))
+    return Weights(network, config, geometry, header, digest, translates)
 
 
 def _model_hash(config: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> str:

@@ -32,6 +32,13 @@ class Translates:
         symmetry: Symmetry, layout: Layout, logical_maps: Bits, flip_maps: Bits
     ) -> "Translates":
         """With what a symmetry says of the checks."""
+        sizes = (symmetry.order, len(symmetry.basis_tokens))
+        expected = ((*sizes, sizes[1]), (*sizes, symmetry.num_checks))
+        if (logical_maps.shape, flip_maps.shape) != expected:
+            raise ValueError(
+                f"logical_maps and flip_maps must have shapes {expected[0]} and {expected[1]}: got "
+                f"{logical_maps.shape} and {flip_maps.shape}."
+            )
         sources = np.argsort(symmetry.check_images, axis=1).astype(np.int32)
         return Translates(sources, logical_maps, flip_maps, layout.check)
 
@@ -49,7 +56,10 @@ class Translates:
     def inverse_maps(self) -> Bits:
         """M^-1 (G, K, K): back from l' + chi f to l."""
         identity = np.eye(self.logical_maps.shape[1], dtype=np.uint8)
-        return np.stack([gf2.combine(m, identity) for m in self.logical_maps])
+        try:
+            return np.stack([gf2.combine(m, identity) for m in self.logical_maps])
+        except ValueError as error:
+            raise ValueError("logical_maps must be invertible: got one that is not.") from error
 
 
 def translates_of(problem: DecodingProblem) -> Translates:

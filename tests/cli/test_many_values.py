@@ -2,7 +2,7 @@
 
 import pytest
 
-from unmasq.cli.many_values import repeat_options
+from unmasq.cli.many_values import ManySettings, repeat_options
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,9 @@ from unmasq.cli.many_values import repeat_options
 )
 def test_values_in_a_row_become_repeated_options(words, expected):
     assert repeat_options(words.split(), {"--p", "--names"}) == expected.split()
+
+
+def test_settings_end_before_the_recipe():
+    words = ["--set", "seed=3", "ema=0.9", "tiny", "--out", "x"]
+    found = repeat_options(words, {"--set"}, ManySettings.is_value)
+    assert found == ["--set", "seed=3", "--set", "ema=0.9", "tiny", "--out", "x"]

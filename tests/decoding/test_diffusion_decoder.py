@@ -22,6 +22,7 @@ from unmasq.codes import get_code
 from unmasq.decoding import Decoder, diffusion_decoder
 from unmasq.decoding import compiled as compiled_module
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
+from unmasq.decoding.rules import InSteps
 from unmasq.diffusion.gaussian import alphas_bar
 from unmasq.models import Geometry, NetworkConfig, build_network
 
@@ -121,6 +122,33 @@ def test_clear_shots_leave_an_adaptive_batch_and_nothing_else_changes(threshold,
         assert 0 < (whole.steps > 1).mean() < 1
     for field in ("logicals", "probabilities", "log_likelihood", "steps"):
         np.testing.assert_array_equal(getattr(split, field), getattr(whole, field))
+
+
+@pytest.mark.parametrize("shots", [8, 32])
+def test_nan_in_a_later_step_is_an_error_too(shots):
+    """All hidden is fine; with any bit shown the table holds NaN."""
+    table = np.full((512, 3**K, K), np.nan, np.float32)
+    table[:, -1] = np.random.default_rng(0).normal(size=(512, K))
+    broken = table_decoder(TableDenoiser(jnp.asarray(table)), M, K).with_threshold(1.5)
+    with pytest.raises(ValueError, match="must give finite log-odds: got NaN"):
+        broken.decode_batch(bits(shots))
+
+
+@pytest.mark.parametrize("shots", [1, 5, 40])
+def test_after_warming_up_nothing_is_compiled(shots):
+    compiled_module.compiled.cache_clear()
+    asked = decoder(max_batch=32).with_threshold(1.5)
+    asked.warm_up(shots)
+
+    def sizes():
+        rules = (asked.rule, InSteps(1))
+        functions = [compiled_module.compiled(asked._structure, r, K, asked.dtype) for r in rules]
+        return [function._cache_size() for function in functions]
+
+    before = sizes()
+    asked.decode_batch(bits(shots))
+    assert sizes() == before
+    assert sum(before) == {1: 1, 5: 1, 40: 3}[shots]  # 32 in two passes, and 8 in one
 
 
 def test_single_and_batched_logits_of_a_network_agree(trained):

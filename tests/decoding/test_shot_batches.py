@@ -24,7 +24,7 @@ def test_padding_goes_to_the_next_power_of_two(shots):
 
 def test_padding_repeats_the_first_shot():
     bits = np.array([[1, 0], [0, 0], [0, 1]], np.uint8)
-    np.testing.assert_array_equal(pad(bits), [*bits.tolist(), [1, 0]])
+    np.testing.assert_array_equal(pad(bits, 4), [*bits.tolist(), [1, 0]])
 
 
 @given(st.integers(0, 300), st.integers(1, 64))

@@ -1,5 +1,6 @@
 """Views that vote: against votes counted by hand, and against the symmetry itself."""
 
+import dataclasses
 import pickle
 
 import jax.numpy as jnp
@@ -9,9 +10,10 @@ import pytest
 
 from unmasq import gf2
 from unmasq.building import problem_from_code
-from unmasq.checkpoint import load_weights, save_weights
+from unmasq.checkpoint import BrokenCheckpointError, load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.decoding import diffusion_decoder
+from unmasq.decoding.compiled import compiled_vote
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.voting import count_votes
 from unmasq.evaluation.jobs import ShotReader
@@ -184,6 +186,44 @@ def test_a_model_without_a_symmetry_or_its_maps_is_refused(tmp_path, problem, tr
         with pytest.raises(ValueError, match="views must be 1 for this model"):
             load(path).with_views(2)
         assert load(path).with_views(1).views == 1
+
+
+def test_views_without_maps_or_memory_are_refused(decoder):
+    message = "views must be 1 for this model"
+    with pytest.raises(ValueError, match=message):
+        DiffusionDecoder(decoder._network, decoder.identity, views=5)
+    continuous = dataclasses.replace(decoder.identity, objective="continuous", trained_steps=20)
+    asked = DiffusionDecoder(decoder._network, continuous, translates=decoder.translates)
+    with pytest.raises(ValueError, match=message):
+        asked.with_views(5)
+
+
+def test_a_vote_is_compiled_when_warming_up(decoder, syndromes, all_vote):
+    compiled_vote.cache_clear()
+    voters = decoder.with_views(5)
+    voters.warm_up(16)
+    leaves, structure = voters._voters
+    function = compiled_vote(structure, voters.rule, voters.num_logicals, voters.dtype)
+    assert function._cache_size() == 1
+    voters.decode_batch(syndromes[:16])
+    assert function._cache_size() == 1
+
+
+@pytest.mark.parametrize("change", [
+    lambda t: dataclasses.replace(t, flip_maps=t.flip_maps[1:]),
+    lambda t: dataclasses.replace(t, logical_maps=t.logical_maps[:, :-1]),
+])  # fmt: skip
+def test_maps_of_a_wrong_shape_are_refused_when_loading(tmp_path, problem, translates, change):
+    path = save(tmp_path / "x.safetensors", problem, translates=change(translates))
+    with pytest.raises(BrokenCheckpointError, match="logical_maps and flip_maps must have shapes"):
+        load(path)
+
+
+def test_maps_that_lead_nowhere_are_refused(tmp_path, problem, translates):
+    singular = dataclasses.replace(translates, logical_maps=0 * translates.logical_maps)
+    path = save(tmp_path / "x.safetensors", problem, translates=singular)
+    with pytest.raises(ValueError, match="logical_maps must be invertible"):
+        load(path).with_views(2)
 
 
 def test_the_maps_travel_in_the_weight_file(tmp_path, problem, translates):

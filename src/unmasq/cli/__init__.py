@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from unmasq.cli import bench, codes, demo, evaluate, figures, models, predict, problem, train
-from unmasq.cli.many_values import ManyValues
+from unmasq.cli.many_values import ManySettings, ManyValues
 
 app = typer.Typer(
     name="unmasq",
@@ -25,7 +25,7 @@ app.command()(demo.demo)
 app.command()(codes.codes)
 app.command()(models.models)
 app.command()(problem.problem)
-app.command(cls=ManyValues)(train.train)
+app.command(cls=ManySettings)(train.train)
 app.command(cls=ManyValues)(evaluate.evaluate)
 app.command()(predict.predict)
 app.command(cls=ManyValues)(bench.bench)

@@ -4,7 +4,7 @@ Click's options take a fixed number of values and may be repeated. Here the word
 option of the latter kind, up to the next option, all become its values.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from typer.core import TyperCommand
@@ -13,6 +13,11 @@ from typer.core import TyperCommand
 class ManyValues(TyperCommand):
     """For `app.command(cls=ManyValues)`: every list-valued option takes several values."""
 
+    @staticmethod
+    def is_value(word: str) -> bool:
+        """Whether a word may be a further value, and not an argument of the command."""
+        return True
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         lists = {
             name
@@ -20,10 +25,22 @@ class ManyValues(TyperCommand):
             if getattr(parameter, "multiple", False)
             for name in parameter.opts
         }
-        return super().parse_args(ctx, repeat_options(args, lists))
+        return super().parse_args(ctx, repeat_options(args, lists, self.is_value))
 
 
-def repeat_options(words: Sequence[str], lists: Collection[str]) -> list[str]:
+class ManySettings(ManyValues):
+    """The same for a command with an argument and values of the form key=value."""
+
+    @staticmethod
+    def is_value(word: str) -> bool:
+        return "=" in word
+
+
+def repeat_options(
+    words: Sequence[str],
+    lists: Collection[str],
+    is_value: Callable[[str], bool] = ManyValues.is_value,
+) -> list[str]:
     """Puts the option before every one of its values.
 
     >>> repeat_options(["--p", "0.1", "0.2", "--seed", "3"], ["--p"])
@@ -37,7 +54,7 @@ def repeat_options(words: Sequence[str], lists: Collection[str]) -> list[str]:
         if word.startswith("-") and not _is_number(word):
             name, equals, _ = word.partition("=")
             option, has_value = (name if name in lists else None), bool(equals)
-        elif option is not None and has_value:
+        elif option is not None and has_value and is_value(word):
             result.append(option)
         else:
             has_value = True

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,19 +21,27 @@ from unmasq.checkpoint import Weights, load_weights
 from unmasq.decoding.compiled import compiled, compiled_chain, compiled_vote
 from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.model_store import decoder_name, find_model
-from unmasq.decoding.rules import Adaptively, ByBeam, FromNoise, InOrder, InSteps, Rule
+from unmasq.decoding.rules import (
+    Adaptively,
+    ByBeam,
+    FromNoise,
+    InOrder,
+    InSteps,
+    MemoryRule,
+    Rule,
+)
 from unmasq.decoding.shot_batches import cut, pack, pad, padded_size, read_shots
 from unmasq.decoding.soft_output import SoftOutput, require_probability
 from unmasq.decoding.unmasking import Unmasked
-from unmasq.decoding.voting import Voters
+from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import cast_floats
 from unmasq.translates import Translates
 
 MAX_BATCH = {"cpu": 512}  # shots in one call to the device
 MAX_BATCH_ACCELERATOR = 8192
-SURE = 0.999  # confidence from which on no vote is asked for
+SURE = 0.999  # confidence from which on no vote is asked for; "views=" in names means this one too
 SPLIT_FROM = 16  # shots in a batch from which on adaptive unmasking leaves the clear ones behind
-SPLIT_PARTS = 8  # of a batch: the others go on in such parts
+SPLIT_PARTS = 8  # of a batch: the others go on in such parts, and so do votes
 _IN_FLIGHT = 4  # batches waiting on the device
 
 
@@ -108,6 +116,11 @@ class DiffusionDecoder:
             require_probability(discard_below)
         if views > 1 and isinstance(self.rule, ByBeam):
             raise ValueError("views must not be asked of a beam search: choose one.")
+        if views > 1 and (translates is None or not isinstance(self.rule, MemoryRule)):
+            raise ValueError(
+                "views must be 1 for this model: it is not a masked one, not tied by a symmetry, "
+                "or its file is older than votes. Train it again."
+            )
         self.discard_below = discard_below
         self.translates = translates
         self.views = views
@@ -115,7 +128,7 @@ class DiffusionDecoder:
         compute = cast_floats(expand_ties(network), jnp.dtype(self.dtype))
         self._leaves, self._structure = jax.tree.flatten(compute)
         self._voters = None
-        if translates is not None and views > 1:
+        if views > 1 and translates is not None:
             self._voters = jax.tree.flatten(Voters(compute, translates.spread(views)))
 
     @staticmethod
@@ -205,14 +218,7 @@ class DiffusionDecoder:
 
     def with_views(self, count: int) -> "DiffusionDecoder":
         """The same model, letting `count` translates of a shot vote where it is not sure of it."""
-        if count == 1:
-            return self._with(views=1)
-        if self.translates is None:
-            raise ValueError(
-                "views must be 1 for this model: it is not tied by a symmetry, or its file is "
-                "older than votes. Train it again."
-            )
-        if not 1 <= count <= self.translates.order:
+        if self.translates is not None and not 1 <= count <= self.translates.order:
             raise ValueError(f"views must lie in 1..{self.translates.order}: got {count}.")
         return self._with(views=count)
 
@@ -235,16 +241,30 @@ class DiffusionDecoder:
         return self._run(read_shots(syndromes, self.num_detectors, bit_packed_shots))
 
     def decode_or_discard(
-        self, syndromes: np.ndarray, bit_packed_shots: bool = False
+        self, syndromes: np.ndarray, bit_packed_shots: bool = False, at_least: int = 1
     ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-        """Predictions (B, K), and which shots to throw away (none without `with_discard`)."""
-        soft = self.decode_soft(syndromes, bit_packed_shots)
+        """Predictions (B, K), and which shots to throw away (none without `with_discard`).
+
+        Batches are padded to `at_least` shots (a power of two): fewer sizes are compiled.
+        """
+        bits = read_shots(syndromes, self.num_detectors, bit_packed_shots)
+        soft = self._run(bits, at_least)
         if self.discard_below is None:
             return soft.logicals, np.zeros(len(soft.logicals), bool)
         return soft.logicals, soft.discarded(self.discard_below)
 
+    def warm_up(self, shots: int) -> None:
+        """Compiles all that so many shots may need, whatever they are."""
+        sizes = {padded_size(batch.stop - batch.start) for batch in cut(shots, self.max_batch)}
+        for size in sizes:
+            passes = (self._first_pass(size), self._rest_of_steps(size), self._vote(size))
+            for each in filter(None, passes):
+                jax.block_until_ready(
+                    each.call(np.zeros((each.size, self.num_detectors), np.uint8))
+                )
+
     def start(
-        self, syndromes: np.ndarray, bit_packed_shots: bool = False, padded_to: int | None = None
+        self, syndromes: np.ndarray, bit_packed_shots: bool = False, at_least: int = 1
     ) -> Callable[[], SoftOutput]:
         """Sends at most `max_batch` shots to the device; the returned call waits for them.
 
@@ -254,7 +274,7 @@ class DiffusionDecoder:
         bits = read_shots(syndromes, self.num_detectors, bit_packed_shots)
         if not 1 <= len(bits) <= self.max_batch:
             raise ValueError(f"shots must number 1..{self.max_batch}: got {len(bits)}.")
-        return self._start(bits, padded_to)
+        return self._start(bits, at_least)
 
     def chain_log_probabilities(
         self, syndromes: np.ndarray, order: tuple[int, ...] | None = None
@@ -289,69 +309,85 @@ class DiffusionDecoder:
                 f"{identity.objective} with T = {identity.trained_steps}."
             )
 
-    def _run(self, bits: NDArray[np.uint8]) -> SoftOutput:
+    def _run(self, bits: NDArray[np.uint8], at_least: int = 1) -> SoftOutput:
         waiting: collections.deque[Callable[[], SoftOutput]] = collections.deque()
         done = []
         for batch in cut(len(bits), self.max_batch):
-            waiting.append(self._start(bits[batch]))
+            waiting.append(self._start(bits[batch], at_least))
             if len(waiting) == _IN_FLIGHT:
                 done.append(waiting.popleft()())
         done.extend(result() for result in waiting)
         return SoftOutput.joined(done, self.num_logicals)
 
-    def _start(
-        self, bits: NDArray[np.uint8], padded_to: int | None = None
-    ) -> Callable[[], SoftOutput]:
-        padded = pad(bits, padded_to)
-        # A batch takes as many steps as its slowest shot: where most are done after the first,
-        # the others go on by themselves.
-        rule = self.rule if self._split_threshold(len(padded)) is None else InSteps(1)
-        function = compiled(self._structure, rule, self.num_logicals, self.dtype)
-        return functools.partial(self._fetch, function(self._leaves, padded), bits, len(padded))
-
-    def _split_threshold(self, padded: int) -> float | None:
-        """|logit| that ends a shot after one step; None where a batch goes on as a whole."""
-        if isinstance(self.rule, Adaptively) and padded >= SPLIT_FROM:
-            return self.rule.threshold
-        return None
+    def _start(self, bits: NDArray[np.uint8], at_least: int = 1) -> Callable[[], SoftOutput]:
+        padded = pad(bits, max(padded_size(len(bits)), at_least))
+        first = self._first_pass(len(padded))
+        return functools.partial(self._fetch, first.call(padded), bits, len(padded))
 
     def _fetch(self, first: Unmasked, bits: NDArray[np.uint8], padded: int) -> SoftOutput:
-        logits = np.asarray(first.logits)[: len(bits)]
-        if np.isnan(logits).any():
+        soft = self._read(first, len(bits))
+        rest = self._rest_of_steps(padded)
+        if rest is not None:
+            logits = np.asarray(first.logits)[: len(bits)]
+            unclear = np.flatnonzero((np.abs(logits) < rest.threshold).any(axis=1))
+            self._ask_again(soft, bits, unclear, rest)
+        vote = self._vote(padded)
+        if vote is not None:
+            unsure = np.flatnonzero(soft.log_likelihood < np.log(vote.threshold))
+            steps = soft.steps[unsure]
+            self._ask_again(soft, bits, unsure, vote)
+            soft.steps[unsure] += steps
+        return soft
+
+    def _ask_again(
+        self, soft: SoftOutput, bits: NDArray[np.uint8], rows: NDArray[np.intp], again: "_Pass"
+    ) -> None:
+        """Writes what another pass says of some shots over what was said of them."""
+        batches = [rows[batch] for batch in cut(len(rows), again.size)]
+        started = [again.call(pad(bits[batch], again.size)) for batch in batches]
+        for batch, found in zip(batches, started, strict=True):
+            soft.write(batch, self._read(found, len(batch)))
+
+    def _read(self, found: Unmasked | Voted, shots: int) -> SoftOutput:
+        soft = SoftOutput.of(found, shots)
+        if np.isnan(soft.log_likelihood).any():
             raise ValueError(
                 f"model '{self.identity.name}' must give finite log-odds: got NaN. Its weights "
                 f"are broken, or too large for {self.dtype}."
             )
-        soft = SoftOutput.of(first, len(bits))
-        threshold = self._split_threshold(padded)
-        if threshold is not None:
-            function = compiled(self._structure, self.rule, self.num_logicals, self.dtype)
-            unclear = np.flatnonzero((np.abs(logits) < threshold).any(axis=1))
-            call = functools.partial(function, self._leaves)
-            _ask_again(soft, bits, unclear, call, padded // SPLIT_PARTS)
-        if self._voters is not None:
-            leaves, structure = self._voters
-            function = compiled_vote(structure, self.rule, self.num_logicals, self.dtype)
-            unsure = np.flatnonzero(soft.log_likelihood < np.log(SURE))
-            size = min(padded, max(1, self.max_batch // padded_size(self.views)))
-            steps = soft.steps[unsure]
-            _ask_again(soft, bits, unsure, functools.partial(function, leaves), size)
-            soft.steps[unsure] += steps
         return soft
 
+    def _first_pass(self, padded: int) -> "_Pass":
+        """All steps at once, or only the first of them."""
+        rule = self.rule if self._rest_of_steps(padded) is None else InSteps(1)
+        function = compiled(self._structure, rule, self.num_logicals, self.dtype)
+        return _Pass(functools.partial(function, self._leaves), padded, np.inf)
 
-def _ask_again(
-    soft: SoftOutput,
-    bits: NDArray[np.uint8],
-    rows: NDArray[np.intp],
-    call: Callable[[NDArray[np.uint8]], Any],
-    size: int,
-) -> None:
-    """Writes what a second function says of some shots, in batches of one size."""
-    batches = [rows[batch] for batch in cut(len(rows), size)]
-    started = [call(pad(bits[batch], size)) for batch in batches]
-    for batch, found in zip(batches, started, strict=True):
-        soft.write(batch, SoftOutput.of(found, len(batch)))
+    def _rest_of_steps(self, padded: int) -> "_Pass | None":
+        """A batch takes as many adaptive steps as its slowest shot: those left go on in parts."""
+        if not isinstance(self.rule, Adaptively) or padded < SPLIT_FROM:
+            return None
+        if self.rule.threshold == np.inf:  # nothing ends after one step
+            return None
+        function = compiled(self._structure, self.rule, self.num_logicals, self.dtype)
+        call = functools.partial(function, self._leaves)
+        return _Pass(call, padded // SPLIT_PARTS, self.rule.threshold)
+
+    def _vote(self, padded: int) -> "_Pass | None":
+        if self._voters is None:
+            return None
+        leaves, structure = self._voters
+        function = compiled_vote(structure, self.rule, self.num_logicals, self.dtype)
+        size = min(padded // SPLIT_PARTS, self.max_batch // padded_size(self.views))
+        return _Pass(functools.partial(function, leaves), max(1, size), SURE)
+
+
+class _Pass(NamedTuple):
+    """One compiled function on batches of one size, for shots below a threshold."""
+
+    call: Callable[[NDArray[np.uint8]], Any]
+    size: int
+    threshold: float
 
 
 def _rebuild(network: Any, identity: Identity, settings: dict[str, Any]) -> DiffusionDecoder:

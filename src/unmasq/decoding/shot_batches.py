@@ -34,12 +34,12 @@ def cut(shots: int, max_batch: int) -> Iterator[slice]:
         yield slice(start, min(start + max_batch, shots))
 
 
-def pad(bits: Bits, size: int | None = None) -> Bits:
-    """The batch at its padded size, or at `size`; copies of the first shot fill it up.
+def pad(bits: Bits, size: int) -> Bits:
+    """The batch at `size` shots; copies of the first fill it up.
 
     A copy never takes more unmasking steps than the shots of the batch do.
     """
-    missing = (size or padded_size(len(bits))) - len(bits)
+    missing = size - len(bits)
     if missing <= 0:
         return bits
     return np.concatenate([bits, np.broadcast_to(bits[:1], (missing, bits.shape[1]))])

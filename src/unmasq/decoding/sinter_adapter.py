@@ -159,17 +159,17 @@ class CompiledNetwork(sinter.CompiledDecoder):
         self, *, bit_packed_detection_event_data: np.ndarray
     ) -> NDArray[np.uint8]:
         """(shots, ceil(detectors / 8)) to (shots, ceil(observables / 8)) bytes."""
-        from unmasq.decoding.shot_batches import pack, pad
+        from unmasq.decoding.shot_batches import pack
 
         shots = bit_packed_detection_event_data
         if self._decoder is None:
             return np.zeros((len(shots), 0), np.uint8)
-        padded = pad(shots, SMALLEST_BATCH) if len(shots) else shots
-        logicals, discarded = self._decoder.decode_or_discard(padded, bit_packed_shots=True)
-        packed = pack(logicals[: len(shots)])
+        logicals, discarded = self._decoder.decode_or_discard(
+            shots, bit_packed_shots=True, at_least=min(SMALLEST_BATCH, self._decoder.max_batch)
+        )
         if self._decoder.discard_below is None:
-            return packed
-        return np.column_stack([packed, discarded[: len(shots)].astype(np.uint8)])
+            return pack(logicals)
+        return np.column_stack([pack(logicals), discarded.astype(np.uint8)])
 
 
 def decoder_for(

@@ -89,7 +89,7 @@ class CompiledNetworkSampler(sinter.CompiledSampler):
             detectors, actual = detectors[kept], actual[kept]
         if self._decoder is None or not len(detectors):
             return lambda: sinter.AnonTaskStats(shots=shots, discards=shots - len(detectors))
-        soft = self._decoder.start(detectors, bit_packed_shots=True, padded_to=self._batch)
+        soft = self._decoder.start(detectors, bit_packed_shots=True, at_least=self._batch)
         return lambda: self._count(shots, actual, soft())
 
     def _count(

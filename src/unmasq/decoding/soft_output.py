@@ -41,8 +41,9 @@ class SoftOutput:
         if isinstance(found, Voted):
             return SoftOutput(*(np.array(field)[:shots] for field in found))
         logicals, logits, steps = (np.array(field)[:shots] for field in found)
-        log_likelihood = -np.logaddexp(0, (1 - 2.0 * logicals) * logits).sum(axis=1)
-        probabilities = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
+        with np.errstate(invalid="ignore"):  # NaN stays NaN, for the caller to see
+            log_likelihood = -np.logaddexp(0, (1 - 2.0 * logicals) * logits).sum(axis=1)
+            probabilities = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
         return SoftOutput(logicals, probabilities, log_likelihood.astype(np.float32), steps)
 
     @staticmethod

@@ -115,7 +115,7 @@ class Bench:
 
     def warm_up(self, shots: int) -> None:
         """Compiles for batches of that size, so that no measured time holds it."""
-        _decode(self.decoder, np.zeros((shots, self.decoder.num_detectors), np.uint8))
+        warm_up(self.decoder, shots)
 
     def decode(self, first: int, stop: int) -> Decoded:
         """Decodes shots first <= i < stop and compares with the truth."""
@@ -129,6 +129,14 @@ class Bench:
                 f"got {predictions.shape}."
             )
         return Decoded(self.job.point.strong_id, first, predictions != logicals, discarded, seconds)
+
+
+def warm_up(decoder: Decoder, shots: int) -> None:
+    """Compiles for batches of that size; other decoders decode one."""
+    if hasattr(decoder, "warm_up"):
+        decoder.warm_up(shots)
+    else:
+        _decode(decoder, np.zeros((shots, decoder.num_detectors), np.uint8))
 
 
 def _decode(decoder: Decoder, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from unmasq.decoding.decoder import Decoder
+from unmasq.evaluation.jobs import warm_up
 from unmasq.evaluation.workers import available_cores
 
 WARM_UP_CALLS = 3
@@ -67,6 +68,7 @@ def measure_latency(
 ) -> Latency:
     """Decodes one shot at a time for about `seconds`, going round the syndromes."""
     _require_shots(syndromes)
+    warm_up(decoder, 1)
     for i in range(WARM_UP_CALLS):
         decoder.decode_batch(syndromes[i % len(syndromes)][None])
     times: list[float] = []
@@ -90,6 +92,7 @@ def measure_throughput(
     _require_shots(syndromes)
     _require_batch(batch)
     rows = np.arange(batch) % len(syndromes)
+    warm_up(decoder, batch)
     decoder.decode_batch(syndromes[rows])
     done = 0
     start = clock()
