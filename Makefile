@@ -6,11 +6,6 @@ BIN := .venv/bin
 # One thread for each test process: the test processes already fill the cores.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-# The runs that made the shipped weights; their card has them too.
-ONE_MASK := masks_per_shot=1 translate_masks=false
-TUNE := stages=[] noise.ramp=0 optimizer.muon_learning_rate=0.004 optimizer.learning_rate=0.0004 \
-	optimizer.flat_until=0.02 optimizer.last=0.005
-
 .PHONY: help setup test test-slow demo weights format clean
 
 help:
@@ -18,7 +13,7 @@ help:
 	@echo "make test       format check, lint, types, tests (minutes)"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make demo       decode the [[72,12,6]] code on this machine"
-	@echo "make weights    train the shipped network from scratch (32 minutes of one H200)"
+	@echo "make weights    train a network like the shipped one from scratch (32 minutes of one H200)"
 	@echo "make format     format the code and apply the lint's safe fixes"
 	@echo "make clean      remove .venv and all caches"
 
@@ -45,9 +40,8 @@ demo: setup
 	$(BIN)/unmasq demo
 
 weights: setup
-	$(BIN)/unmasq train bb72-circuit --out runs/weights/1 --set num_updates=10677 $(ONE_MASK)
-	$(BIN)/unmasq train bb72-circuit --init runs/weights/1 --out runs/weights/2 --set num_updates=4500 $(ONE_MASK) $(TUNE)
-	$(BIN)/unmasq train bb72-circuit --init runs/weights/2 --out runs/weights/3 --set num_updates=4398 $(TUNE)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[cuda]'
+	$(BIN)/python benchmarks/train_shipped.py runs/weights
 
 format: setup
 	$(BIN)/ruff check --fix .

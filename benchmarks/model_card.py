@@ -26,6 +26,9 @@ def main() -> None:
     model = find_model(arguments.weights)
     counts = [c for path in arguments.counts for c in read_counts(path)]
     own = [c for c in counts if c.point.model_hash == model.model_hash]
+    seeds = {c.point.seed for c in own}
+    if len(seeds) != 1:
+        raise SystemExit(f"error: counts must be of one seed: got {sorted(seeds) or 'none'}.")
     shots = {c.point.shots_id for c in own}
     others = [c for c in counts if c.point.model_hash is None and c.point.shots_id in shots]
     card = {**model.card, "measured": measured([*own, *others])}

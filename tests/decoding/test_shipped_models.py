@@ -1,7 +1,7 @@
 """The weights in the package: whole, described by their cards, and found by sinter."""
 
+import importlib.util
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -60,26 +60,56 @@ def test_sinter_finds_the_model_of_a_memory_circuit_and_it_decodes(monkeypatch):
     assert load("bb72-circuit").name in sinter_decoders()
 
 
-def test_make_weights_runs_what_the_card_says():
-    """Every run of the card, in order, with its settings; how updates are called is left out."""
-    root = Path(__file__).parents[2]
-    asked = subprocess.run(
-        ["make", "--dry-run", "weights"], cwd=root, capture_output=True, text=True, check=True
-    )
-    commands = [line.split() for line in asked.stdout.splitlines() if "unmasq train" in line]
-    card = find_model("bb72-circuit").card
+@pytest.fixture
+def script():
+    """benchmarks/train_shipped.py, which `make weights` runs."""
+    path = Path(__file__).parents[2] / "benchmarks" / "train_shipped.py"
+    spec = importlib.util.spec_from_file_location("train_shipped", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_make_weights_runs_what_the_card_says(script):
+    """Every run of the card, in order; how many updates a call makes is left out."""
+    card = find_model(script.RECIPE).card
     runs = [*card["history"], card]
-    assert len(commands) == len(runs)
-    for number, (words, run) in enumerate(zip(commands, runs, strict=True)):
-        settings = words[words.index("--set") + 1 :]
-        found = json.loads(to_json(override(get_recipe(words[2]), settings)))
+    for settings, run in zip(script.RUNS, runs, strict=True):
+        found = json.loads(to_json(override(get_recipe(script.RECIPE), settings)))
         expected = {"masks_per_shot": 1, "translate_masks": False, **run["recipe"]}
         for recipe in (found, expected):
             recipe.pop("updates_per_call")
         assert found == expected
-        assert ("--init" in words) == (number > 0)
-        if number:
-            assert (
-                words[words.index("--init") + 1]
-                == commands[number - 1][commands[number - 1].index("--out") + 1]
-            )
+
+
+def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
+    asked = []
+
+    def stopped(command, check):
+        words = command[len(script.UNMASQ) :]
+        asked.append(words)
+        run = Path(words[words.index("--out") + 1] if "--out" in words else words[2])
+        run.mkdir(exist_ok=True, parents=True)
+        if len(asked) == 2:  # killed in the middle of the second run
+            raise KeyboardInterrupt
+        (run / "bb72-circuit.safetensors").touch()
+
+    monkeypatch.setattr(script.subprocess, "run", stopped)
+    monkeypatch.setattr(script.jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(script.sys, "argv", ["train_shipped.py", str(tmp_path)])
+    with pytest.raises(KeyboardInterrupt):
+        script.main()
+    script.main()
+    starts = [words[1] for words in asked]
+    assert starts == ["bb72-circuit", "bb72-circuit", "--resume", "bb72-circuit"]
+    assert [words[words.index("--init") + 1] for words in asked if "--init" in words] == [
+        str(tmp_path / "1"),
+        str(tmp_path / "2"),
+    ]
+
+
+def test_make_weights_wants_a_gpu(script, monkeypatch):
+    monkeypatch.setattr(script.jax, "default_backend", lambda: "cpu")
+    monkeypatch.setattr(script.sys, "argv", ["train_shipped.py", "x"])
+    with pytest.raises(SystemExit, match="JAX must see a GPU"):
+        script.main()

@@ -123,17 +123,18 @@ def card_text(card: Mapping[str, Any]) -> str:
     if card.get("measured"):
         lines += [
             "",
-            f"Measured with `unmasq evaluate` on shots of seed {card['measured'][0]['seed']}, the "
-            "same for every decoder; rates per shot with 95 % intervals:",
+            f"Measured with `unmasq evaluate` on shots of seed {card['measured'][0]['seed']}, those "
+            "of a decoder with fewer being the first of them; rates per shot with 95 % intervals:",
             "",
             "| p | decoder | failures / shots | rate [95 %] |",
             "| --- | --- | --- | --- |",
         ]
-        lines += [
-            f"| {row['p']:g} | `{row['decoder']}` | {row['errors']} / {row['shots']} | "
-            f"{row['rate']} |"
-            for row in card["measured"]
-        ]
+        for row in card["measured"]:
+            dtype = f", {row['dtype']}" if row["dtype"] else ""
+            lines.append(
+                f"| {row['p']:g} | `{row['decoder']}`{dtype} | {row['errors']} / {row['shots']} | "
+                f"{row['rate']} |"
+            )
     if card.get("timings"):
         batches = [entry["batch"] for entry in card["timings"][0]["throughput"]]
         lines += [
