@@ -22,7 +22,12 @@ from unmasq.decoding import model_store
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity, load
 from unmasq.decoding.model_store import read_model
-from unmasq.decoding.sinter_adapter import SinterDecoder, sinter_decoders, structure_of
+from unmasq.decoding.sinter_adapter import (
+    CompiledNetwork,
+    SinterDecoder,
+    sinter_decoders,
+    structure_of,
+)
 
 CODE = get_code("bb18")
 CIRCUIT = circuit_from_code(CODE, "code-capacity", 0.05)
@@ -332,24 +337,22 @@ def test_our_sampler_compiles_one_size(monkeypatch):
     assert function._cache_size() == 1
 
 
-def test_small_batches_of_sinter_share_one_compiled_size():
+@pytest.mark.parametrize(("on_cpu", "compiled_sizes"), [(False, 1), (True, 5)])
+def test_small_batches_of_sinter_share_a_compiled_size_but_on_a_cpu(on_cpu, compiled_sizes):
     from unmasq.decoding import compiled as compiled_module
 
     compiled_module.compiled.cache_clear()
-    network = SinterDecoder(StubModel()).compile_decoder_for_dem(
-        dem=TWO_FLIPS.detector_error_model()
-    )
-    sampler = TWO_FLIPS.compile_detector_sampler(seed=1)
-    shots = sampler.sample(40, bit_packed=True)
-    together = network.decode_shots_bit_packed(bit_packed_detection_event_data=shots[:32])
-    for size in (0, 1, 2, 5, 17, 31):
+    dem = TWO_FLIPS.detector_error_model()
+    decoder = SinterDecoder(StubModel()).compile_decoder_for_dem(dem=dem)._decoder
+    decoder.on_cpu = on_cpu
+    network = CompiledNetwork(decoder)
+    shots = TWO_FLIPS.compile_detector_sampler(seed=1).sample(32, bit_packed=True)
+    together = network.decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+    for size in (0, 1, 2, 5, 16, 31):
         found = network.decode_shots_bit_packed(bit_packed_detection_event_data=shots[:size])
         np.testing.assert_array_equal(found, together[:size])
-    decoder = network._decoder
     function = compiled_module.compiled(decoder._structure, decoder.rule, 2, decoder.dtype)
-    assert function._cache_size() == 1
-    assert len(network.decode_shots_bit_packed(bit_packed_detection_event_data=shots)) == 40
-    assert function._cache_size() == 2
+    assert function._cache_size() == compiled_sizes  # 1, 2, 8, 16 and 32 on a CPU
 
 
 def test_nothing_to_predict_is_no_reason_to_fail():

@@ -104,9 +104,10 @@ class DiffusionDecoder:
     ):
         """`network` is a tree of arrays with `encode` and `denoise`, or one that predicts noise."""
         platform = jax.default_backend()
+        self.on_cpu = platform == "cpu"
         self.identity = identity
         self.rule = identity.default_rule() if rule is None else rule
-        self.dtype = dtype or ("float32" if platform == "cpu" else "bfloat16")
+        self.dtype = dtype or ("float32" if self.on_cpu else "bfloat16")
         if self.dtype not in ("float32", "bfloat16"):
             raise ValueError(f"dtype must be float32 or bfloat16: got '{dtype}'.")
         self.max_batch = max_batch or MAX_BATCH.get(platform, MAX_BATCH_ACCELERATOR)

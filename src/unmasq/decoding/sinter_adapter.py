@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 
 DISCARD_BELOW = 0.9  # confidence of the shots that '-discard' keeps, at least
-SMALLEST_BATCH = 32  # sinter begins with single shots: a size of its own would be compiled for each
+# sinter begins with single shots and compiles a size for each power of two. On an accelerator the
+# small ones cost as much as 32; on a CPU 32 would take so long that sinter never asks for more.
+SMALLEST_BATCH = 32
 
 
 def sinter_decoders(
@@ -154,6 +156,9 @@ class CompiledNetwork(sinter.CompiledDecoder):
 
     def __init__(self, decoder: "DiffusionDecoder | None"):
         self._decoder = decoder
+        self._smallest = 1
+        if decoder is not None and not decoder.on_cpu:
+            self._smallest = min(SMALLEST_BATCH, decoder.max_batch)
 
     def decode_shots_bit_packed(
         self, *, bit_packed_detection_event_data: np.ndarray
@@ -165,7 +170,7 @@ class CompiledNetwork(sinter.CompiledDecoder):
         if self._decoder is None:
             return np.zeros((len(shots), 0), np.uint8)
         logicals, discarded = self._decoder.decode_or_discard(
-            shots, bit_packed_shots=True, at_least=min(SMALLEST_BATCH, self._decoder.max_batch)
+            shots, bit_packed_shots=True, at_least=self._smallest
         )
         if self._decoder.discard_below is None:
             return pack(logicals)

@@ -112,7 +112,4 @@ class CompiledNetworkSampler(sinter.CompiledSampler):
 def _batch_size(decoder: "DiffusionDecoder | None") -> int:
     if decoder is None:
         return _NO_DECODER_BATCH
-    import jax
-
-    limit = _CPU_BATCH if jax.default_backend() == "cpu" else decoder.max_batch
-    return min(decoder.max_batch, limit)
+    return min(decoder.max_batch, _CPU_BATCH) if decoder.on_cpu else decoder.max_batch

@@ -123,8 +123,9 @@ def card_text(card: Mapping[str, Any]) -> str:
     if card.get("measured"):
         lines += [
             "",
-            f"Measured with `unmasq evaluate` on shots of seed {card['measured'][0]['seed']}; where "
-            "there are fewer, the first of them. Rates are per shot, with 95 % intervals:",
+            "Measured with `unmasq evaluate` on shots of seed "
+            f"{card['measured'][0]['seed']}; where there are fewer, the first of them. Rates are "
+            "per shot, with 95 % intervals:",
             "",
             "| p | decoder | failures / shots | rate [95 %] |",
             "| --- | --- | --- | --- |",
