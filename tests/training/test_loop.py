@@ -334,8 +334,8 @@ def test_times_that_make_no_sense_are_refused(name, value):
             "stages must be empty for a continuous network",
         ),
         (
-            ["objective=continuous", "network.kind=continuous", "num_steps=5"],
-            "num_steps must be at least 20",
+            ["objective=continuous", "network.kind=continuous", "num_steps=20"],
+            "num_steps must be at least 21",
         ),
     ],
 )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 @functools.cache
 def betas(num_steps: int) -> NDArray[np.float64]:
     """beta_t = (0.1 + 19.9 t/T) / T for t = 1..T."""
-    if num_steps < 20:
-        raise ValueError(f"num_steps must be at least 20, so that beta_T <= 1: got {num_steps}.")
+    if num_steps <= 20:  # of noise alone nothing can be taken off
+        raise ValueError(f"num_steps must be at least 21, so that beta_T < 1: got {num_steps}.")
     t = np.arange(1, num_steps + 1)
     return (0.1 + 19.9 * t / num_steps) / num_steps
 
