@@ -83,6 +83,7 @@ OTHERS = {
     "dtype": "bfloat16",
     "num_steps": 2,
     "threshold": 1.0,
+    "views": 4,
     "discard_below": 0.9,
 }
 
