@@ -59,6 +59,16 @@ def test_network_and_baseline_end_in_one_csv_and_one_table(folder, tmp_path, cap
     assert {s.shots for s in sinter.read_stats_from_csv_files(save)} == {100, 200}
 
 
+def test_a_csv_of_other_shots_is_said_to_be_useless(folder, tmp_path, capsys):
+    words = ("evaluate", "--problem", folder / "problem", "--decoders", "bposd-xz", "--workers", 1)
+    shots = ("--max-shots", 64)
+    other = tmp_path / "other.csv"
+    assert run(capsys, *words, *shots, "--seed", 5, "--save", other)[0] == 0
+    code, _, err = run(capsys, *words, *shots, "--compare", other)
+    assert code == 0
+    assert f"{other} has no counts of these shots: nothing to compare." in err
+
+
 def test_json_holds_counts_rates_and_comparisons(folder, capsys):
     code, out, err = run(
         capsys, "evaluate", "--problem", folder / "problem", "--model", folder / "tiny.safetensors",
@@ -146,6 +156,12 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
         ((*problem, *model, "--steps", 9), "steps must lie in 1..8: got 9"),
         ((*problem, *model, "--steps", 2, "--threshold", 1), "must not be given together"),
         ((*problem, *model, "--dtype", "int8"), "dtype must be float32 or bfloat16"),
+        ((*problem, *model, "--views", 4), "views must be 1 for this model"),
+        (
+            (*problem, *model, "--views", 4, "--beam", 2),
+            "beam and views must not be given together",
+        ),
+        ((*problem, "--decoders", "bposd-xz", "--views", 4), "must hold unmasq for --views"),
         ((*problem, "--decoders", "bposd-xz", "--cluster", "here"), "cluster must be local:N"),
         ((*problem, *model, "--cluster", "local:2", "--workers", 2), "choose one"),
     ]

@@ -45,8 +45,9 @@ def test_every_csv_and_every_sweep_is_drawn(capsys, tmp_path, results, monkeypat
         report, "save_figure", lambda figure, path: drawn.update({path.name: figure})
     )
     (results / "names.json").write_text(json.dumps({"bposd-x": "BP-OSD(X)"}))
-    code, out, _ = run(capsys, "figures", "--from", results, "--out", tmp_path / "f")
+    code, out, err = run(capsys, "figures", "--from", results, "--out", tmp_path / "f")
     assert code == 0
+    assert err == f"{results / 'ways.csv'}: no line to draw, which takes two values of p.\n"
     assert set(drawn) == {"rates.png", "unmasq-01234567-steps.png"}  # ways.csv has one p
     assert [line.rpartition("/")[2] for line in out.splitlines()] == list(drawn)
     labels = [text.get_text() for text in drawn["rates.png"].axes[0].get_legend().get_texts()]

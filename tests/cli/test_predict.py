@@ -48,6 +48,7 @@ def test_predictions_are_the_decoder_s(folder, tmp_path, capsys, dets_format, ob
     out = tmp_path / "obs"
     code, said, err = predict(capsys, folder, dets_format, obs_out_format, obs_out=out)
     assert (code, said) == (0, ""), err
+    assert err.endswith(f" shots: {out}\n")
     read = stim.read_shot_data_file(path=out, format=obs_out_format, num_observables=8)
     decoder = load(folder / "tiny.safetensors")
     expected = decoder.decode_batch(np.load(folder / "shots.npy"))

@@ -44,7 +44,7 @@ def bench(
     ] = None,
     views: Annotated[
         list[int] | None,
-        typer.Option(help="Translates that vote on shots the network is not sure of."),
+        typer.Option(help="Translates that vote on shots the network is not sure of; 1 for none."),
     ] = None,
     batches: Annotated[list[int] | None, typer.Option(help="Batch sizes.")] = None,
     seconds: Annotated[float, typer.Option(help="Time for each measurement.")] = 2.0,

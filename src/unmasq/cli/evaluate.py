@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,7 +37,8 @@ def evaluate(
         Path | None, typer.Option(help="Problem file; else that of the model (needs Stim).")
     ] = None,
     max_shots: Annotated[
-        list[str] | None, typer.Option(help="Exactly this many; bposd-xz=2000 for one decoder.")
+        list[str] | None,
+        typer.Option(help="Exactly this many, else 10,000; bposd-xz=2000 for one decoder."),
     ] = None,
     max_errors: Annotated[
         list[str] | None,
@@ -87,6 +89,10 @@ def evaluate(
     from unmasq.evaluation.collect import collect
 
     names = decoders or [NETWORK]
+    asked = {"--steps": steps, "--threshold": threshold, "--beam": beam, "--views": views}
+    given = [option for option, value in asked.items() if value is not None]
+    if given and NETWORK not in names:
+        raise ValueError(f"--decoders must hold {NETWORK} for {given[0]}: got {', '.join(names)}.")
     decoding_problem, model = problem_and_model(names, model, problem, p)
     settings = {
         "threshold": threshold,
@@ -232,12 +238,13 @@ def _counts_of_others(
 
     ours = {c.point.strong_id for c in counts}
     shots = {c.point.shots_id for c in counts}
-    return [
-        (path, c)
-        for path in paths
-        for c in read_counts(path)
-        if c.point.shots_id in shots and c.point.strong_id not in ours
-    ]
+    found = []
+    for path in paths:
+        rows = [c for c in read_counts(path) if c.point.shots_id in shots]
+        if not rows:
+            print(f"{path} has no counts of these shots: nothing to compare.", file=sys.stderr)
+        found += [(path, c) for c in rows if c.point.strong_id not in ours]
+    return found
 
 
 def _compare(reference: str, sources: "list[tuple[Path, Counts]]") -> "list[Comparison]":

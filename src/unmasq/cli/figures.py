@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,10 +32,15 @@ def figures(
         raise ValueError(f"--from must be a folder with CSVs of `unmasq evaluate`: got {source}.")
     names = _names(source / NAMES)
     out.mkdir(parents=True, exist_ok=True)
+    drawn = set()
     for stem, figure in _draw(paths, names):
         path = out / f"{stem}.{file_format}"
         save_figure(figure, path)
         print(path)
+        drawn.add(stem)
+    for path in paths:
+        if path.stem not in drawn:
+            print(f"{path}: no line to draw, which takes two values of p.", file=sys.stderr)
 
 
 def _draw(paths: Sequence[Path], names: dict[str, str]) -> "Iterator[tuple[str, Figure]]":

@@ -1,6 +1,7 @@
 """`unmasq predict`: detection events in a file to predicted observables, as in sinter."""
 
 import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,6 +73,7 @@ def predict(
         baseline = _baseline(decoder, problem)
         syndromes = read_shots(dets, dets_format, baseline.num_detectors)
         write_shots(obs_out, obs_out_format, _decode_all(baseline, syndromes))
+        _say_count(len(syndromes), obs_out)
         return
     if model is None:
         raise ValueError("--model must be given: a name that `unmasq models` lists, or a file.")
@@ -91,6 +93,12 @@ def predict(
     if discards_out is not None and discard_below is not None:
         discarded = soft.discarded(discard_below)
         write_shots(discards_out, discards_out_format, discarded[:, None], prefix="M")
+    _say_count(len(syndromes), obs_out)
+
+
+def _say_count(shots: int, path: Path) -> None:
+    """A file of another width may hold whole shots by chance: their number tells."""
+    print(f"{shots:,} shots: {path}", file=sys.stderr)
 
 
 def _baseline(name: str, problem_file: Path | None) -> "Decoder":

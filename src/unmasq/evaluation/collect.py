@@ -27,6 +27,8 @@ from unmasq.problem import DecodingProblem
 BLOCK_SHOTS = 64
 FIRST_PIECE = 16  # shots, before the speed of a decoder is known
 PIECE_SECONDS = 8.0  # of work in a piece
+CPU_BATCH = 64  # shots: larger batches are no faster, and less is saved at a time
+ACCELERATOR_BATCH = 8192
 MAX_PIECE = 1024  # shots: a piece stays inside a chunk, which its worker draws whole
 MAX_RETRIES = 3  # of a piece whose worker died
 
@@ -82,7 +84,7 @@ def collect(
     an equal share of what is left when its turn comes. `save` resumes the CSV it names, and
     appends a row for a point every `write_seconds` or so. `workers` is a number of processes (all
     cores by default; 1 is this process), or makes other ones. `batch_shots` is for contenders that
-    run alone: 1024 shots on a CPU, 8192 on an accelerator.
+    run alone: 64 shots on a CPU, 8192 on an accelerator.
 
     A script that uses several processes needs the usual `if __name__ == "__main__":`.
     """
@@ -299,7 +301,7 @@ class _Run:
         self._set_deadline(task)
         if task.late:
             return
-        size = self._batch_shots or (8192 if _has_accelerator() else 1024)
+        size = self._batch_shots or (ACCELERATOR_BATCH if _has_accelerator() else CPU_BATCH)
         if self._bench is None or self._bench[0] is not task:
             self._bench = (task, Bench(task.job))
             self._bench[1].warm_up(min(size, task.limits.max_shots))
