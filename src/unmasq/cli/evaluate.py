@@ -87,6 +87,7 @@ def evaluate(
     """Measure logical error rates of decoders on common, numbered shots."""
     from unmasq.cli.counts_display import CountsDisplay
     from unmasq.evaluation.collect import collect
+    from unmasq.evaluation.failures import compare as compare_counts
 
     names = decoders or [NETWORK]
     asked = {"--steps": steps, "--threshold": threshold, "--beam": beam, "--views": views}
@@ -120,7 +121,7 @@ def evaluate(
         )
         others = _counts_of_others(compare or [], counts)
         sources = [*((path, c) for c in counts), *others]
-        comparisons = _compare(contenders[0].name, sources)
+        comparisons = compare_counts(contenders[0].name, sources)
     everything = [c for _, c in sources]
     _print(everything, comparisons, json_output)
     if figure is not None:
@@ -245,12 +246,6 @@ def _counts_of_others(
             print(f"{path} has no counts of these shots: nothing to compare.", file=sys.stderr)
         found += [(path, c) for c in rows if c.point.strong_id not in ours]
     return found
-
-
-def _compare(reference: str, sources: "list[tuple[Path, Counts]]") -> "list[Comparison]":
-    from unmasq.evaluation.failures import compare
-
-    return compare(reference, sources)
 
 
 def _draw_discards(
