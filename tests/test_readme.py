@@ -134,6 +134,14 @@ def test_the_table_is_that_of_the_results():
     assert rows == set(re.findall(r"^\| 0\.00\d .*\|$", TEXT, re.M))
 
 
+def test_the_card_holds_the_counts_of_the_results():
+    counts = read_counts(*(ROOT / "results" / f"bb72-{name}.csv" for name in ("circuit", "ways")))
+    found = {(c.point.p, c.point.decoder, c.errors, c.shots, str(c.rate)) for c in counts}
+    keys = ("p", "decoder", "errors", "shots", "rate")
+    measured = find_model("bb72-circuit").card["measured"]
+    assert {tuple(row[key] for key in keys) for row in measured} == found
+
+
 def test_the_tree_lists_what_is_there():
     (tree,) = (text for text in blocks("") if text.startswith("src/unmasq/"))
     listed = {line.split()[0].rstrip("/") for line in tree.splitlines() if line.startswith("  ")}

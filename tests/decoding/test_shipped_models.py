@@ -13,6 +13,7 @@ from unmasq.decoding.model_store import SHIPPED, find_model, read_model
 from unmasq.decoding.sinter_adapter import sinter_decoders
 from unmasq.recipes import get_recipe
 from unmasq.training import override, to_json
+from unmasq.training.export import card_text
 
 PATHS = sorted(SHIPPED.glob("*.safetensors"))
 
@@ -32,7 +33,7 @@ def test_the_card_tells_of_this_very_model(path):
     assert model.name == path.stem
     assert model.card["model_hash"] == model.model_hash
     assert model.card["structure_id"] == model.structure_id
-    assert path.with_suffix(".md").read_text().startswith(f"# {path.stem}")
+    assert path.with_suffix(".md").read_text() == card_text(model.card)
 
 
 @every_model

@@ -185,6 +185,8 @@ def test_a_model_without_a_symmetry_or_its_maps_is_refused(tmp_path, problem, tr
     for path in (free, old):
         with pytest.raises(ValueError, match="views must be 1 for this model"):
             load(path).with_views(2)
+        with pytest.raises(ValueError, match="views must lie in 1"):
+            load(path).with_views(0)
         assert load(path).with_views(1).views == 1
 
 

@@ -219,8 +219,9 @@ class DiffusionDecoder:
 
     def with_views(self, count: int) -> "DiffusionDecoder":
         """The same model, letting `count` translates of a shot vote where it is not sure of it."""
-        if self.translates is not None and not 1 <= count <= self.translates.order:
-            raise ValueError(f"views must lie in 1..{self.translates.order}: got {count}.")
+        most = count if self.translates is None else self.translates.order
+        if not 1 <= count <= most:
+            raise ValueError(f"views must lie in 1..{max(most, 1)}: got {count}.")
         return self._with(views=count)
 
     def with_discard(self, below: float | None) -> "DiffusionDecoder":

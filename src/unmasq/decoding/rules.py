@@ -4,6 +4,7 @@ A rule is a small value, so that decoders which ask alike share one compiled fun
 into the decoder's name where the rule is not the network's own.
 """
 
+import abc
 import dataclasses
 import functools
 from typing import Any, Protocol, runtime_checkable
@@ -30,14 +31,15 @@ class Rule(Protocol):
     ) -> Unmasked: ...
 
 
-class MemoryRule:
+class MemoryRule(abc.ABC):
     """Rules that ask only the denoiser: the shots may be encoded already."""
 
     def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
         return self.reveal(network, network.encode(syndrome), num_logicals)
 
+    @abc.abstractmethod
     def reveal(self, network: Any, memory: Float[Array, "n B d"], num_logicals: int) -> Unmasked:
-        raise NotImplementedError
+        """Asks for the logicals of shots that are encoded."""
 
 
 @dataclasses.dataclass(frozen=True)
