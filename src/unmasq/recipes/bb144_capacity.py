@@ -14,20 +14,22 @@ RECIPE = TrainConfig(
     batch_size=2048,
     problem=ProblemConfig("bb144", "code-capacity"),
     network=NetworkConfig(
-        width=192,
-        feedforward=768,
+        width=256,
+        feedforward=512,
         heads=16,
-        encoder_layers=0,
-        decoder_layers=8,
+        encoder_layers=6,
+        decoder_layers=2,
         ties="tied",
         biases=False,
     ),
     optimizer=OptimizerConfig(
         "muon", 1e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.02, flat_until=0.4, last=0.01
     ),
-    noise=NoiseSchedule(p=0.1, low=0.2, start=0.01, ramp=0.15),
+    noise=NoiseSchedule(p=0.11, low=0.5, start=0.01, ramp=0.15),
+    masks_per_shot=4,
+    translate_masks=True,
     ema=0.998,
     compute_dtype="bfloat16",
-    evaluate_p=(0.0193, 0.0518, 0.1),
+    evaluate_p=(0.05, 0.06, 0.08, 0.1),
     evaluate_shots=65536,
 )
