@@ -15,7 +15,9 @@ from unmasq.models.layers import Linear
 class ContinuousDenoiser(eqx.Module):
     """Five feed-forward layers on (l_t, emb(t), s - 0.5), which joins again before the third."""
 
-    layers: list[Linear]
+    first: Linear
+    blocks: list[Linear]  # the three in the middle
+    head: Linear
     time_width: int = eqx.field(static=True)
     num_logicals: int = eqx.field(static=True)
 
@@ -24,17 +26,15 @@ class ContinuousDenoiser(eqx.Module):
         self.num_logicals = geometry.num_logicals
         hidden = config.feedforward
         joined = geometry.num_logicals + config.time_width + geometry.num_detectors
-        sizes = [
-            (joined, hidden),
-            (hidden, hidden),
-            (hidden + joined, hidden),
-            (hidden, hidden),
-            (hidden, geometry.num_logicals),
+        first_key, head_key, *block_keys = jr.split(key, 5)
+        self.first = Linear(joined, hidden, key=first_key)
+        self.blocks = [
+            Linear(fan_in, hidden, key=block_key)
+            for fan_in, block_key in zip(
+                (hidden, hidden + joined, hidden), block_keys, strict=True
+            )
         ]
-        self.layers = [
-            Linear(fan_in, fan_out, key=layer_key)
-            for (fan_in, fan_out), layer_key in zip(sizes, jr.split(key, 5), strict=True)
-        ]
+        self.head = Linear(hidden, geometry.num_logicals, key=head_key)
 
     def __call__(
         self,
@@ -43,7 +43,7 @@ class ContinuousDenoiser(eqx.Module):
         t: Int[Array, " B"],
     ) -> Float32[Array, "B K"]:
         """epsilon(l_t, s, t), with l_t around values -0.5 and 0.5."""
-        dtype = self.layers[0].weight.dtype
+        dtype = self.first.weight.dtype
         y = jnp.concatenate(
             [
                 noisy_logicals.astype(dtype),
@@ -52,11 +52,11 @@ class ContinuousDenoiser(eqx.Module):
             ],
             axis=1,
         )
-        x = jax.nn.gelu(self.layers[0](y))
-        x = jax.nn.gelu(self.layers[1](x))
-        x = jax.nn.gelu(self.layers[2](jnp.concatenate([x, y], axis=1)))
-        x = jax.nn.gelu(self.layers[3](x))
-        return self.layers[4](x).astype(jnp.float32)
+        x = jax.nn.gelu(self.first(y))
+        x = jax.nn.gelu(self.blocks[0](x))
+        x = jax.nn.gelu(self.blocks[1](jnp.concatenate([x, y], axis=1)))
+        x = jax.nn.gelu(self.blocks[2](x))
+        return self.head(x).astype(jnp.float32)
 
 
 def time_embedding(t: Int[Array, " B"], width: int) -> Float32[Array, "B width"]:

@@ -43,7 +43,7 @@ class ProblemConfig:
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig:
-    """AdamW for everything, or Muon for the matrices V, U, W1, W2 and AdamW for the rest."""
+    """AdamW for everything, or Muon for the matrices of the blocks and AdamW for the rest."""
 
     kind: str = "adamw"
     learning_rate: float = 1e-4

@@ -226,7 +226,7 @@ def training_steps(config: TrainConfig, num_logicals: int) -> int:
 
 
 def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:
-    """Directions of AdamW, or of Muon for V, U, W1, W2 of the blocks and AdamW for the rest."""
+    """Directions of AdamW, or of Muon for the matrices of the blocks and AdamW for the rest."""
     decay = optax.add_decayed_weights(config.weight_decay)
     rule = adamw = optax.chain(optax.scale_by_adam(config.b1, config.b2), decay)
     if config.kind == "muon":
