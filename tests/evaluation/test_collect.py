@@ -53,8 +53,15 @@ def expected(counts: Counts, wrong: np.ndarray) -> Counts:
 
 @pytest.mark.parametrize(
     "options",
-    [{"workers": 1}, {"workers": 2}, {"workers": 1, "batch_shots": 300}],
-    ids=["here", "pool", "alone"],
+    [
+        {"workers": 1},
+        {"workers": 2},
+        {"workers": 1, "batch_shots": 300},
+        {"workers": 1, "remember": True},
+        {"workers": 2, "remember": True},
+        {"workers": 1, "batch_shots": 300, "remember": True},
+    ],
+    ids=["here", "pool", "alone", "remembered", "remembered-pool", "remembered-alone"],
 )
 def test_counts_are_those_of_the_plain_loop(problem, truth, options):
     contender = stub(alone="batch_shots" in options)

@@ -1,6 +1,8 @@
-"""The live display of counts: a bar for each point on a terminal, a line now and then elsewhere."""
+"""Counts while they grow (a bar for each point, or a line now and then) and when they are done."""
 
+import json
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -9,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 if TYPE_CHECKING:
     from unmasq.evaluation.collect import Limits
     from unmasq.evaluation.counts import Counts
+    from unmasq.evaluation.failures import Comparison
 
 PLAIN_SECONDS = 10.0
 
@@ -54,3 +57,32 @@ class CountsDisplay:
         if not self._console.is_terminal and counts.shots and not quiet:
             self._last_line = time.monotonic()
             self._console.print(f"{name}: {facts}", highlight=False, soft_wrap=True)
+
+
+def print_counts(
+    counts: "Sequence[Counts]", comparisons: "Sequence[Comparison]", json_output: bool
+) -> None:
+    """Rates and comparisons on stdout: tables, or one record."""
+    from unmasq.report.provenance import provenance
+    from unmasq.report.tables import (
+        comparison_record,
+        comparisons_table,
+        counts_record,
+        rates_table,
+    )
+
+    if json_output:
+        record = {
+            "made_by": provenance(),
+            "counts": [counts_record(c) for c in counts],
+            "comparisons": [comparison_record(c) for c in comparisons],
+        }
+        print(json.dumps(record))
+        return
+    console = Console(width=max(Console().width, 140))  # cells are never broken
+    ordered = sorted(counts, key=lambda c: c.point.p)
+    console.print(rates_table(ordered), highlight=False)
+    if comparisons:
+        console.print()
+        console.print(comparisons_table(comparisons), highlight=False)
+    console.print(f"\n{provenance()}", highlight=False)

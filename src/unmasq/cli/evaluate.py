@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from unmasq.evaluation.collect import Limits
     from unmasq.evaluation.contenders import Contender
     from unmasq.evaluation.counts import Counts
-    from unmasq.evaluation.failures import Comparison
     from unmasq.problem import DecodingProblem
 
 NETWORK = "unmasq"  # stands for the model's own name, unmasq-<hash8>
@@ -71,6 +69,10 @@ def evaluate(
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
     batch: Annotated[int | None, typer.Option(help="Shots in a batch of the network.")] = None,
     seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
+    remember: Annotated[
+        bool,
+        typer.Option("--remember", help="Decode equal syndromes once: fast at low p; no times."),
+    ] = False,
     workers: Annotated[
         int | None, typer.Option(help="Processes for the baselines; else one for each core.")
     ] = None,
@@ -85,7 +87,7 @@ def evaluate(
     json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
 ) -> None:
     """Measure logical error rates of decoders on common, numbered shots."""
-    from unmasq.cli.counts_display import CountsDisplay
+    from unmasq.cli.counts_display import CountsDisplay, print_counts
     from unmasq.evaluation.collect import collect
     from unmasq.evaluation.failures import compare as compare_counts
 
@@ -114,6 +116,7 @@ def evaluate(
             minutes=minutes,
             save=path,
             seed=seed,
+            remember=remember,
             workers=_cluster_workers(cluster) if cluster is not None else workers,
             batch_shots=batch,
             write_seconds=save_seconds,
@@ -123,7 +126,7 @@ def evaluate(
         sources = [*((path, c) for c in counts), *others]
         comparisons = compare_counts(contenders[0].name, sources)
     everything = [c for _, c in sources]
-    _print(everything, comparisons, json_output)
+    print_counts(everything, comparisons, json_output)
     if figure is not None:
         from unmasq.report.figures import error_rate_figure, save_figure
 
@@ -267,33 +270,3 @@ def _draw_discards(
         measure_discards(decoder, problem.at(c.point.p), c.shots, c.point.seed) for c in measured
     ]
     save_figure(discard_figure(curves), path)
-
-
-def _print(
-    counts: "Sequence[Counts]", comparisons: "Sequence[Comparison]", json_output: bool
-) -> None:
-    from unmasq.report.provenance import provenance
-    from unmasq.report.tables import (
-        comparison_record,
-        comparisons_table,
-        counts_record,
-        rates_table,
-    )
-
-    if json_output:
-        record = {
-            "made_by": provenance(),
-            "counts": [counts_record(c) for c in counts],
-            "comparisons": [comparison_record(c) for c in comparisons],
-        }
-        print(json.dumps(record))
-        return
-    from rich.console import Console
-
-    console = Console(width=max(Console().width, 140))  # cells are never broken
-    ordered = sorted(counts, key=lambda c: c.point.p)
-    console.print(rates_table(ordered), highlight=False)
-    if comparisons:
-        console.print()
-        console.print(comparisons_table(comparisons), highlight=False)
-    console.print(f"\n{provenance()}", highlight=False)

@@ -17,6 +17,7 @@ import numpy as np
 from unmasq.decoding.decoder import Decoder
 from unmasq.evaluation.contenders import Contender, DiscardingDecoder
 from unmasq.evaluation.counts import Point
+from unmasq.evaluation.remembered import Remembered
 from unmasq.problem import DecodingProblem
 
 _KEPT_DECODERS = 2  # some hold hundreds of megabytes
@@ -29,6 +30,7 @@ class Job:
     contender: Contender
     problem: DecodingProblem
     seed: int = 0
+    remember: bool = False  # decode equal syndromes once
 
     def __post_init__(self) -> None:
         if self.contender.structure_id is not None:
@@ -112,6 +114,8 @@ class Bench:
         self.job = job
         self.decoder = job.make_decoder()
         self._reader = ShotReader(job.problem, job.seed)
+        answer = functools.partial(_decode, self.decoder)
+        self._answer = Remembered(answer) if job.remember else answer
 
     def warm_up(self, shots: int) -> None:
         """Compiles for batches of that size, so that no measured time holds it."""
@@ -121,7 +125,7 @@ class Bench:
         """Decodes shots first <= i < stop and compares with the truth."""
         syndromes, logicals = self._reader.read(first, stop)
         start = time.perf_counter()
-        predictions, discarded = _decode(self.decoder, syndromes)
+        predictions, discarded = self._answer(syndromes)
         seconds = time.perf_counter() - start
         if predictions.shape != logicals.shape:
             raise ValueError(
