@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as arrays
 
 from unmasq.evaluation.remembered import Remembered
 
-
 BITS = st.integers(0, 1)
 
 

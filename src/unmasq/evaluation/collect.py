@@ -84,9 +84,9 @@ def collect(
     `limits` may differ by contender, by its name. `minutes` is for the whole run: each point gets
     an equal share of what is left when its turn comes. `save` resumes the CSV it names, and
     appends a row for a point every `write_seconds` or so. `remember` has equal syndromes decoded
-    once: the same counts, sooner at low p, and times that say nothing of the decoder. `workers`
-    is a number of processes (all cores by default; 1 is this process), or makes other ones.
-    `batch_shots` is for contenders that run alone: 64 shots on a CPU, 8192 on an accelerator.
+    once: the same counts, sooner at low p, and no times. `workers` is a number of processes (all
+    cores by default; 1 is this process), or makes other ones. `batch_shots` is for contenders that
+    run alone: 64 shots on a CPU, 8192 on an accelerator.
 
     A script that uses several processes needs the usual `if __name__ == "__main__":`.
     """

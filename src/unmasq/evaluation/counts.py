@@ -89,7 +89,7 @@ class Counts:
     discards: int = 0
     logical_errors: tuple[int, ...] = ()  # (K,) shots with logical k wrong
     squared_errors: int = 0  # sum over shots of (number of wrong logicals)^2
-    seconds: float = 0.0  # decoding time, over all cores
+    seconds: float = 0.0  # decoding time, over all cores; 0 where not measured
 
     def __post_init__(self) -> None:
         if not self.logical_errors:
