@@ -45,13 +45,18 @@ def test_every_csv_and_every_sweep_is_drawn(capsys, tmp_path, results, monkeypat
         report, "save_figure", lambda figure, path: drawn.update({path.name: figure})
     )
     (results / "names.json").write_text(json.dumps({"bposd-x": "BP-OSD(X)"}))
+    theirs = {"AR": [[0.001, 2e-5], [0.003, 0.01]]}
+    (results / "published.json").write_text(json.dumps({"rates": theirs, "elsewhere": {}}))
     code, out, err = run(capsys, "figures", "--from", results, "--out", tmp_path / "f")
     assert code == 0
     assert err == f"{results / 'ways.csv'}: no line to draw, which takes two values of p.\n"
     assert set(drawn) == {"rates.png", "unmasq-01234567-steps.png"}  # ways.csv has one p
     assert [line.rpartition("/")[2] for line in out.splitlines()] == list(drawn)
     labels = [text.get_text() for text in drawn["rates.png"].axes[0].get_legend().get_texts()]
-    assert labels == ["BP-OSD(X) (100 shots)", "unmasq-01234567 (100 shots)"]
+    assert labels == ["AR (published)", "BP-OSD(X) (100 shots)", "unmasq-01234567 (100 shots)"]
+    points = drawn["rates.png"].axes[0].get_lines()[-1]
+    np.testing.assert_array_equal(points.get_xydata(), theirs["AR"])
+    assert points.get_linestyle() == "None"
     steps = drawn["unmasq-01234567-steps.png"].axes[0].get_xticks()
     assert list(steps) == [1, 3, 12]
     swept = drawn["unmasq-01234567-steps.png"].axes[0].get_legend().get_texts()
@@ -77,3 +82,19 @@ def test_mistakes_end_in_one_line(capsys, tmp_path, results):
     assert code == 2
     assert "names.json must be JSON" in err
     assert not (tmp_path / "figures").exists()
+
+
+@pytest.mark.parametrize(
+    "content", [[], {"rates": []}, {"rates": {"AR": [0.1]}}, {"rates": {"AR": [[0.1, "x"]]}}]
+)
+def test_published_rates_are_pairs(capsys, tmp_path, results, content):
+    (results / "published.json").write_text(json.dumps(content))
+    code, out, err = run(capsys, "figures", "--from", results, "--out", tmp_path / "f")
+    assert (code, out) == (2, "")
+    assert "published.json must" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_published_rate_is_a_probability(capsys, tmp_path, results):
+    (results / "published.json").write_text(json.dumps({"rates": {"AR": [[0.1, 6.54]]}}))
+    assert "between 0 and 1" in run(capsys, "figures", "--from", results)[2]

@@ -4,9 +4,9 @@ import collections
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from unmasq.evaluation.counts import Counts
 
 NAMES = "names.json"  # in the folder: what a decoder's name means to people
+PUBLISHED = "published.json"  # rates of others: CSV's stem to name to [p, rate] pairs
+Published = dict[str, list[tuple[float, float]]]
 MIN_STEPS = 3  # values of T that make a line
 
 
@@ -30,10 +32,11 @@ def figures(
     paths = sorted(source.glob("*.csv"))
     if not paths:
         raise ValueError(f"--from must be a folder with CSVs of `unmasq evaluate`: got {source}.")
-    names = _names(source / NAMES)
+    names = _read(source / NAMES, "decoder to name")
+    published = _published(source / PUBLISHED)
     out.mkdir(parents=True, exist_ok=True)
     drawn = set()
-    for stem, figure in _draw(paths, names):
+    for stem, figure in _draw(paths, names, published):
         path = out / f"{stem}.{file_format}"
         save_figure(figure, path)
         print(path)
@@ -43,14 +46,17 @@ def figures(
             print(f"{path}: no line to draw, which takes two values of p.", file=sys.stderr)
 
 
-def _draw(paths: Sequence[Path], names: dict[str, str]) -> "Iterator[tuple[str, Figure]]":
+def _draw(
+    paths: Sequence[Path], names: Mapping[str, str], published: Mapping[str, Published]
+) -> "Iterator[tuple[str, Figure]]":
     from unmasq.evaluation.stats_file import read_counts
     from unmasq.report.figures import error_rate_figure, steps_figure
 
     by_file = {path.stem: read_counts(path) for path in paths}
     for stem, counts in by_file.items():
         if len({c.point.p for c in counts}) > 1:
-            yield stem, error_rate_figure([_named(c, names) for c in counts])
+            named = [_named(c, names) for c in counts]
+            yield stem, error_rate_figure(named, published=published.get(stem))
     everything = read_counts(*paths)
     for model in sorted({c.point.model_hash for c in everything if c.point.model_hash}):
         plain = [c for c in everything if c.point.model_hash == model and _is_plain(c)]
@@ -66,18 +72,32 @@ def _is_plain(counts: "Counts") -> bool:
     return point.num_steps is not None and point.views is None and point.discard_below is None
 
 
-def _named(counts: "Counts", names: dict[str, str]) -> "Counts":
+def _named(counts: "Counts", names: Mapping[str, str]) -> "Counts":
     name = names.get(counts.point.decoder, counts.point.decoder)
     return dataclasses.replace(counts, point=dataclasses.replace(counts.point, decoder=name))
 
 
-def _names(path: Path) -> dict[str, str]:
+def _read(path: Path, meaning: str) -> dict[str, Any]:
+    """A JSON object, or nothing where there is no such file."""
     if not path.exists():
         return {}
     try:
-        names = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path} must be JSON, decoder to name: {error}.") from error
-    if not isinstance(names, dict):
-        raise ValueError(f"{path} must be JSON, decoder to name: got a {type(names).__name__}.")
-    return names
+        raise ValueError(f"{path} must be JSON, {meaning}: {error}.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must be JSON, {meaning}: got a {type(content).__name__}.")
+    return content
+
+
+def _published(path: Path) -> dict[str, Published]:
+    found: dict[str, Published] = {}
+    for stem, rates in _read(path, "CSV to name to pairs of p and rate").items():
+        try:
+            pairs = {n: [(float(p), float(r)) for p, r in points] for n, points in rates.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} must hold pairs of p and rate for {stem}: {error}.") from None
+        if not all(0 < x < 1 for points in pairs.values() for pair in points for x in pair):
+            raise ValueError(f"{path} must hold p and rates between 0 and 1 for {stem}.")
+        found[stem] = pairs
+    return found

@@ -5,7 +5,7 @@ Every function takes values and returns a matplotlib figure; `save_figure` write
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from unmasq.evaluation.statistics import Rate
 from unmasq.report.tables import describe_problem
 
 _MARKERS = "osD^vP*X<>"
+_FOREIGN_MARKERS = "x+1234"
+_LEVEL_TICKS = 8  # numbers on an axis that stand side by side
 _LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 # From dark to light, so that a grey print keeps the order.
 _COLOURS = ("#000000", "#2c2d8f", "#1b7837", "#c8452f", "#4393c3", "#f0913a", "#b8b8b8")
@@ -36,9 +38,16 @@ _RATES: dict[str, tuple[str, Callable[[Counts], Rate | None]]] = {
 
 
 def error_rate_figure(
-    counts: Sequence[Counts], *, per: str = "shot", title: str | None = None
+    counts: Sequence[Counts],
+    *,
+    per: str = "shot",
+    title: str | None = None,
+    published: Mapping[str, Sequence[tuple[float, float]]] | None = None,
 ) -> Figure:
-    """Error rate against p: one line for each decoder. `per` is shot, round or logical."""
+    """Error rate against p: one line for each decoder. `per` is shot, round or logical.
+
+    `published` rates of others, (p, rate) by name, are points without line or interval.
+    """
     if per not in _RATES:
         raise ValueError(f"per must be one of {', '.join(_RATES)}: got '{per}'.")
     label, rate_of = _RATES[per]
@@ -48,6 +57,8 @@ def error_rate_figure(
         group = sorted(group, key=lambda c: c.point.p)
         rates = [rate_of(c) for c in group]
         _plot_rates(axes, [c.point.p for c in group], rates, f"{decoder} ({_shots(group)})", style)
+    for (name, points), marker in zip((published or {}).items(), _FOREIGN_MARKERS, strict=False):
+        axes.plot(*zip(*points, strict=True), marker, color="0.35", label=f"{name} (published)")
     axes.set_xscale("log")
     axes.set_yscale("log")
     _number_ticks(axes, sorted({c.point.p for c in measured}))
@@ -231,5 +242,6 @@ def _title(counts: Sequence[Counts]) -> str:
 
 def _number_ticks(axes: Axes, values: Sequence[float]) -> None:
     """Marks the measured p themselves: powers of ten are too coarse."""
-    axes.set_xticks(values, [f"{value:g}" for value in values])
+    crowded = {"rotation": 45, "ha": "right"} if len(values) > _LEVEL_TICKS else {}
+    axes.set_xticks(values, [f"{value:g}" for value in values], **crowded)
     axes.set_xticks([], minor=True)
