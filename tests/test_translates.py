@@ -10,7 +10,7 @@ import pytest
 
 from unmasq.building import problem_from_code
 from unmasq.codes import get_code
-from unmasq.models import Geometry, NetworkConfig, build_network
+from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.views import Views
 from unmasq.sampling import ShotSampler
 from unmasq.translates import translates_of
@@ -47,13 +47,18 @@ def test_every_fault_moves_to_a_fault_with_its_prior_and_its_logicals(name, basi
         np.testing.assert_allclose(problem.priors[places], problem.priors, rtol=1e-12)
 
 
-@pytest.mark.parametrize("basis", ["X", "XZ"])
-def test_a_view_is_what_the_encoder_makes_of_the_translated_shot(basis):
+@pytest.mark.parametrize(("basis", "bp_iterations"), [("X", 0), ("XZ", 0), ("XZ", 9)])
+def test_a_view_is_what_the_encoder_makes_of_the_translated_shot(basis, bp_iterations):
     problem = make("bb18", basis)
     config = NetworkConfig(
-        width=16, feedforward=16, heads=4, encoder_layers=basis == "X", ties="tied"
+        width=16,
+        feedforward=16,
+        heads=4,
+        encoder_layers=basis == "X",
+        ties="tied",
+        bp_iterations=bp_iterations,
     )
-    network = build_network(config, Geometry.of(problem), key=jr.key(0))
+    network = build_network(config, geometry_for(config, problem), key=jr.key(0))
     shots = ShotSampler(problem)(jnp.full((6,), problem.p), key=jr.key(1))
     translates = translates_of(problem)
     views = Views(translates)

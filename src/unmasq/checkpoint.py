@@ -261,6 +261,8 @@ def _geometry_arrays(geometry: Geometry) -> Arrays:
         arrays["symmetry.check_images"] = symmetry.check_images
         arrays["symmetry.token_images"] = symmetry.token_images
         arrays["symmetry.basis_tokens"] = symmetry.basis_tokens
+    if geometry.qubits is not None:
+        arrays["qubits"] = geometry.qubits
     return arrays
 
 
@@ -278,7 +280,7 @@ def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) 
             arrays["symmetry.token_images"],
             arrays["symmetry.basis_tokens"],
         )
-    return Geometry(layout, header["num_logicals"], symmetry)
+    return Geometry(layout, header["num_logicals"], symmetry, arrays.get("qubits"))
 
 
 def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Translates | None:

@@ -13,10 +13,11 @@ from baselines.small_problems import (
 )
 from statistical import assert_rate
 from unmasq.baselines import make_baseline
-from unmasq.baselines.bp4 import QuaternaryBpOsd, pauli_channel
-from unmasq.baselines.quaternary import min_sum
+from unmasq.baselines.bp4 import QuaternaryBpOsd
 from unmasq.building import problem_from_code
 from unmasq.codes import get_code
+from unmasq.pauli_channel import pauli_channel
+from unmasq.quaternary import min_sum
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from unmasq.models import (
     build_network,
     cast_floats,
     count_parameters,
+    geometry_for,
     initial_code_weights,
 )
 from unmasq.models.layers import Places
@@ -196,13 +197,14 @@ def test_tied_network_is_equivariant_under_every_translation(problem, shots, nor
         np.testing.assert_allclose(np.asarray(apply(other, moved, tokens)), logits, atol=2e-5)
 
 
-def test_tied_capacity_network_is_equivariant_under_translations_and_duality():
+@pytest.mark.parametrize("bp_iterations", [0, 9])
+def test_tied_capacity_network_is_equivariant_under_translations_and_duality(bp_iterations):
     capacity = problem_from_code(get_code("bb18"), "code-capacity", 0.05)
     rng = np.random.default_rng(1)
     syndrome = jnp.asarray(rng.integers(0, 2, (4, capacity.num_detectors)), jnp.uint8)
     tokens = jnp.asarray(rng.integers(0, 3, (4, capacity.num_logicals)), jnp.int32)
-    config = dataclasses.replace(SMALL, ties="tied", encoder_layers=0)
-    tied = build_network(config, Geometry.of(capacity), key=jr.key(0))
+    config = dataclasses.replace(SMALL, ties="tied", encoder_layers=0, bp_iterations=bp_iterations)
+    tied = build_network(config, geometry_for(config, capacity), key=jr.key(0))
     assert tied.encoder.embedding.table.shape[0] == 1  # the duality exchanges X and Z checks
     logits = np.asarray(apply(tied, syndrome, tokens))
     symmetry = capacity.symmetry

@@ -9,30 +9,15 @@ import numpy as np
 from unmasq import gf2
 from unmasq.baselines.adapter import Baseline
 from unmasq.baselines.osd import integer_weights, ordered_statistics
-from unmasq.baselines.quaternary import QubitOdds, min_sum, run_bp4, tanner_graph
+from unmasq.pauli_channel import pauli_channel
 from unmasq.problem import DecodingProblem
+from unmasq.quaternary import QubitOdds, TannerGraph, min_sum, run_bp4, tanner_graph
 
 # Most shots converge within a few iterations; only the others are run to the end.
 _FIRST_ITERATIONS = 8
 # Batches are padded to powers of two between these, so that few sizes are compiled.
 _MIN_BATCH = 16
 _MAX_BATCH = 4096
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class PauliChannel:
-    """A code-capacity problem as qubits: what each qubit's X and Z error does, and how often.
-
-    An X error of qubit j flips Z checks `checks_z[:, j]` and logicals `logicals_of_x[:, j]`.
-    """
-
-    rows_x: np.ndarray  # detectors that are X checks, which see Z errors
-    rows_z: np.ndarray
-    checks_x: np.ndarray  # (len(rows_x), n) uint8
-    checks_z: np.ndarray
-    logicals_of_x: np.ndarray  # (K, n) uint8
-    logicals_of_z: np.ndarray
-    probabilities: np.ndarray  # (n, 4) of I, X, Z, Y
 
 
 class QuaternaryBpOsd(Baseline):
@@ -57,8 +42,8 @@ class QuaternaryBpOsd(Baseline):
         self._channel = pauli_channel(problem)
         self._num_iterations = num_iterations
         self._check_rule = min_sum(scaling)
-        self._graph_x = tanner_graph(self._channel.checks_x)
-        self._graph_z = tanner_graph(self._channel.checks_z)
+        self._graph_x = _on_device(tanner_graph(self._channel.checks_x))
+        self._graph_z = _on_device(tanner_graph(self._channel.checks_z))
         identity, x, z, y = self._channel.probabilities.T
         odds = (np.log(identity / pauli)[:, None] for pauli in (x, z, y))
         self._channel_odds = QubitOdds(*(jnp.asarray(each, jnp.float32) for each in odds))
@@ -146,72 +131,11 @@ class _Osd:
         return np.asarray(errors)[: len(syndromes)]
 
 
-def pauli_channel(problem: DecodingProblem) -> PauliChannel:
-    """Finds the qubits of a code-capacity problem: triples of faults X, Z and Y = XZ.
-
-    X faults flip Z checks only, Z faults X checks only; the logicals they reach are disjoint too.
-    Independent faults with probabilities q make P(X) = q_x (1 - q_y)(1 - q_z) + (1 - q_x) q_y q_z
-    and so on: exactly p/3 each for Stim's depolarizing channel.
-    """
-    types = problem.layout.check_type[problem.layout.check]
-    rows_x, rows_z = np.flatnonzero(types == 0), np.flatnonzero(types == 1)
-    checks = problem.check_matrix.tocsr()
-    hits_x = np.asarray(checks[rows_x].sum(axis=0)).ravel() > 0
-    hits_z = np.asarray(checks[rows_z].sum(axis=0)).ravel() > 0
-    z_faults, x_faults = np.flatnonzero(hits_x & ~hits_z), np.flatnonzero(hits_z & ~hits_x)
-    y_faults = np.flatnonzero(hits_x & hits_z)
-    n = len(x_faults)
-    if not (n == len(z_faults) == len(y_faults) > 0 and 3 * n == problem.num_faults):
-        raise _not_code_capacity(problem)
-
-    stacked = np.concatenate([problem.check_matrix.toarray(), problem.logical_matrix.toarray()])
-    of_x, of_z, of_y = (stacked[:, faults] for faults in (x_faults, z_faults, y_faults))
-    parts_x, parts_z = of_x.any(axis=1), of_z.any(axis=1)
-    if (parts_x & parts_z).any():
-        raise _not_code_capacity(problem)
-    x_by_column = {column.tobytes(): j for j, column in enumerate(of_x.T)}
-    z_by_column = {column.tobytes(): j for j, column in enumerate(of_z.T)}
-    x_of_y = [x_by_column.get((column * parts_x).tobytes(), -1) for column in of_y.T]
-    z_of_y = [z_by_column.get((column * parts_z).tobytes(), -1) for column in of_y.T]
-    if sorted(x_of_y) != list(range(n)) or sorted(z_of_y) != list(range(n)):
-        raise _not_code_capacity(problem)
-
-    # Qubits in the order of their X faults.
-    order = np.argsort(x_of_y)
-    partner = np.array(z_of_y)[order]
-    of_z = of_z[:, partner]
-    q_x, q_z, q_y = (
-        problem.priors[faults] for faults in (x_faults, z_faults[partner], y_faults[order])
-    )
-    m = problem.num_detectors
-    return PauliChannel(
-        rows_x,
-        rows_z,
-        checks_x=of_z[rows_x],
-        checks_z=of_x[rows_z],
-        logicals_of_x=of_x[m:],
-        logicals_of_z=of_z[m:],
-        probabilities=np.stack(
-            [
-                (1 - q_x) * (1 - q_z) * (1 - q_y) + q_x * q_z * q_y,
-                q_x * (1 - q_z) * (1 - q_y) + (1 - q_x) * q_z * q_y,
-                q_z * (1 - q_x) * (1 - q_y) + (1 - q_z) * q_x * q_y,
-                q_y * (1 - q_x) * (1 - q_z) + (1 - q_y) * q_x * q_z,
-            ],
-            axis=1,
-        ),
-    )
-
-
-def _not_code_capacity(problem: DecodingProblem) -> ValueError:
-    return ValueError(
-        "Quaternary BP must have code-capacity noise, an X, a Y and a Z fault for each qubit: got "
-        f"{problem.name!r} with {problem.noise} noise and {problem.num_faults} faults. "
-        "Use bposd-xz or relay-xz."
-    )
-
-
 def _padded(shots: np.ndarray) -> np.ndarray:
     """The last shot repeated up to a power of two."""
     size = max(_MIN_BATCH, 1 << (len(shots) - 1).bit_length())
     return np.concatenate([shots, np.repeat(shots[-1:], size - len(shots), axis=0)])
+
+
+def _on_device(graph: TannerGraph) -> TannerGraph:
+    return TannerGraph(*map(jnp.asarray, graph))

@@ -16,6 +16,7 @@ class NetworkConfig:
     ties: str = "free"
     norm: str = "post"
     biases: bool = True  # of linear maps and norms; their gradients cost passes over memory
+    bp_iterations: int = 0  # whose beliefs the network is told; code capacity only
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser
 
@@ -23,8 +24,9 @@ class NetworkConfig:
         for name in ("width", "feedforward", "heads", "decoder_layers", "time_width"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1: got {getattr(self, name)}.")
-        if self.encoder_layers < 0:
-            raise ValueError(f"encoder_layers must be at least 0: got {self.encoder_layers}.")
+        for name in ("encoder_layers", "bp_iterations"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be at least 0: got {getattr(self, name)}.")
         if self.width % self.heads:
             raise ValueError(
                 f"heads must divide width: got {self.heads} heads for width {self.width}."

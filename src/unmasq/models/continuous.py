@@ -30,9 +30,7 @@ class ContinuousDenoiser(eqx.Module):
         self.first = Linear(joined, hidden, key=first_key)
         self.blocks = [
             Linear(fan_in, hidden, key=block_key)
-            for fan_in, block_key in zip(
-                (hidden, hidden + joined, hidden), block_keys, strict=True
-            )
+            for fan_in, block_key in zip((hidden, hidden + joined, hidden), block_keys, strict=True)
         ]
         self.head = Linear(hidden, geometry.num_logicals, key=head_key)
 

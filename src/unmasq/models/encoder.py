@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
+from unmasq.models.beliefs import BeliefEmbedding
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
 from unmasq.models.layers import Block, Places
@@ -35,6 +36,7 @@ class RecurrentEncoder(eqx.Module):
     """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R, with attention A * K[r] in every block."""
 
     embedding: CheckEmbedding
+    beliefs: BeliefEmbedding | None  # networks that are told them; one frame
     blocks: list[Block]
     code_weights: Float[Array, "frames V"] | None  # K[r]; None without blocks
     places: Places
@@ -54,6 +56,13 @@ class RecurrentEncoder(eqx.Module):
         self.grid = geometry.layout.grid()
         embedding_key, *block_keys = jr.split(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
+        self.beliefs = (
+            BeliefEmbedding(
+                config.bp_iterations, geometry, tied, config.width, key=jr.fold_in(key, 0)
+            )
+            if config.bp_iterations
+            else None
+        )
         self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
         if not self.blocks:
             if geometry.layout.num_frames != 1:
@@ -103,7 +112,11 @@ class RecurrentEncoder(eqx.Module):
         frames, sites = grid.shape
         bits = _frames_of(syndrome, grid)
         width = self.embedding.table.shape[-1]
-        state = jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
+        state = (
+            jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
+            if self.beliefs is None
+            else self.beliefs(bits[0])
+        )
         numbers = jnp.arange(frames, dtype=jnp.int32)
         # Unrolled: a loop would keep the compiler from fusing across frames.
         weights = None if self.code_weights is None else self.code_weights[:count]

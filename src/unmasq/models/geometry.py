@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmasq.frames import check_correlations
+from unmasq.models.config import NetworkConfig
+from unmasq.pauli_channel import qubits_of_checks
 from unmasq.problem import DecodingProblem, Layout
 from unmasq.symmetry import Indices, Symmetry, TieTable, free_ties
 
@@ -20,6 +22,7 @@ class Geometry:
     layout: Layout
     num_logicals: int
     symmetry: Symmetry | None
+    qubits: Indices | None = None  # of each check (`qubits_of_checks`), for belief propagation
 
     @staticmethod
     def of(problem: DecodingProblem) -> "Geometry":
@@ -53,6 +56,14 @@ class Geometry:
                 "Set network.ties=free."
             )
         return self.symmetry
+
+
+def geometry_for(config: NetworkConfig, problem: DecodingProblem) -> Geometry:
+    """With the qubits, if the network is told what belief propagation makes of them."""
+    geometry = Geometry.of(problem)
+    if config.bp_iterations and problem.noise == "code-capacity":
+        return dataclasses.replace(geometry, qubits=qubits_of_checks(problem))
+    return geometry
 
 
 def initial_code_weights(problem: DecodingProblem) -> NDArray[np.float32]:

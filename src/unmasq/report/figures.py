@@ -242,6 +242,9 @@ def _title(counts: Sequence[Counts]) -> str:
 
 def _number_ticks(axes: Axes, values: Sequence[float]) -> None:
     """Marks the measured p themselves: powers of ten are too coarse."""
-    crowded = {"rotation": 45, "ha": "right"} if len(values) > _LEVEL_TICKS else {}
-    axes.set_xticks(values, [f"{value:g}" for value in values], **crowded)
+    crowded = len(values) > _LEVEL_TICKS
+    labels = [f"{value:g}" for value in values]
+    axes.set_xticks(
+        values, labels, rotation=45 if crowded else 0, ha="right" if crowded else "center"
+    )
     axes.set_xticks([], minor=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from unmasq.atomic_files import write_whole
 from unmasq.checkpoint import load_weights, save_weights, with_weights
-from unmasq.models import Geometry, count_parameters, network_shapes, on_device
+from unmasq.models import count_parameters, geometry_for, network_shapes, on_device
 from unmasq.problem import DecodingProblem
 from unmasq.training.config import TrainConfig, to_json
 from unmasq.training.update import training_steps
@@ -47,7 +47,7 @@ def export_weights(
 
     `facts` tell how the weights came about (samples, seconds, device, evaluation, ...).
     """
-    geometry = Geometry.of(problem)
+    geometry = geometry_for(config.network, problem)
     network = on_device(with_weights(network_shapes(config.network, geometry), arrays))
     path = Path(folder) / f"{config.name}.safetensors"
     about = {key: getattr(problem, key) for key in ("name", "code", "noise", "basis", "num_rounds")}

@@ -12,7 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from unmasq.checkpoint import named_arrays, with_weights
-from unmasq.models import Denoiser, Geometry, build_network, initial_code_weights
+from unmasq.models import Denoiser, build_network, geometry_for, initial_code_weights
 from unmasq.models.views import Views
 from unmasq.problem import DecodingProblem
 from unmasq.sampling import CHUNK_SHOTS, ShotSampler
@@ -170,7 +170,7 @@ def make_trainer(
     ranges = frame_ranges(config, problem.layout.num_frames)  # refuses stages that do not fit
     if config.objective == "continuous" and ranges[0].first < problem.layout.num_frames - 1:
         raise ValueError("stages must be empty for a continuous network: it has no frames.")
-    geometry = Geometry.of(problem)
+    geometry = geometry_for(config.network, problem)
     weights = initial_code_weights(problem) if config.network.encoder_layers else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
     if init is not None:

@@ -7,7 +7,8 @@ gathered as whole rows.
 """
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -19,6 +20,8 @@ from jaxtyping import Array, Bool, Float, Int
 _CLIP = 50.0
 
 Messages = Float[Array, "checks degree B"]
+# From X checks, from Z checks.
+BothMessages = tuple[Float[Array, "checks_x degree_x B"], Float[Array, "checks_z degree_z B"]]
 CheckRule = Callable[[Messages, Bool[Array, "checks degree"], Bool[Array, "checks B"]], Messages]
 
 
@@ -29,8 +32,8 @@ class TannerGraph(NamedTuple):
     after the last one: n for a qubit, checks * degree for an edge.
     """
 
-    qubits: Int[Array, "checks degree"]  # of each check
-    edges: Int[Array, "n degree_n"]  # of each qubit
+    qubits: Int[Array | np.ndarray, "checks degree"]  # of each check
+    edges: Int[Array | np.ndarray, "n degree_n"]  # of each qubit
 
 
 class QubitOdds(NamedTuple):
@@ -56,14 +59,21 @@ def tanner_graph(checks: np.ndarray) -> TannerGraph:
     num_checks, num_qubits = checks.shape
     degree = max(1, int(checks.sum(axis=1).max(initial=0)))
     qubits = np.full((num_checks, degree), num_qubits, np.int32)
+    for row, check in zip(qubits, checks, strict=True):
+        found = np.flatnonzero(check)
+        row[: len(found)] = found
+    return graph_of(qubits, num_qubits)
+
+
+def graph_of(qubits: np.ndarray, num_qubits: int) -> TannerGraph:
+    """The graph of checks whose qubits are given in any order; n where there are fewer."""
     edges: list[list[int]] = [[] for _ in range(num_qubits)]
-    for check, row in enumerate(checks):
-        for i, qubit in enumerate(np.flatnonzero(row)):
-            qubits[check, i] = qubit
-            edges[qubit].append(check * degree + i)
+    for edge, qubit in enumerate(qubits.ravel()):
+        if qubit < num_qubits:
+            edges[qubit].append(edge)
     width = max(1, max((len(e) for e in edges), default=0))
-    padded = [e + [num_checks * degree] * (width - len(e)) for e in edges]
-    return TannerGraph(jnp.asarray(qubits), jnp.asarray(np.array(padded, np.int32)))
+    padded = [e + [qubits.size] * (width - len(e)) for e in edges]
+    return TannerGraph(qubits.astype(np.int32), np.array(padded, np.int32))
 
 
 @functools.cache  # one function for each scaling: `run_bp4` is compiled for each function
@@ -107,36 +117,93 @@ def run_bp4(
 
     A shot is frozen once its hard decision has its syndrome; the loop ends early when all are.
     """
-    batch = syndrome_x.shape[1]
-
-    def decide(
-        to_x: Float[Array, "checks_x degree_x B"], to_z: Float[Array, "checks_z degree_z B"]
-    ) -> tuple[Bool[Array, "n B"], Bool[Array, "n B"], Float[Array, "n B"], Float[Array, "n B"]]:
-        x_sum, z_sum = _sum_at_qubits(graph_z, to_z), _sum_at_qubits(graph_x, to_x)
-        odds = QubitOdds(channel.x + x_sum, channel.z + z_sum, channel.y + x_sum + z_sum)
-        choice = jnp.argmin(jnp.stack([jnp.zeros_like(odds.x), odds.x, odds.z, odds.y]), axis=0)
-        x_odds = jnp.logaddexp(0.0, -odds.z) - jnp.logaddexp(-odds.x, -odds.y)
-        z_odds = jnp.logaddexp(0.0, -odds.x) - jnp.logaddexp(-odds.z, -odds.y)
-        return (choice == 1) | (choice == 3), choice >= 2, x_odds, z_odds
 
     def step(state: tuple) -> tuple:
-        iteration, to_x, to_z, old = state
-        to_x = _check_messages(graph_x, old.z_odds, to_x, syndrome_x, check_rule)
-        to_z = _check_messages(graph_z, old.x_odds, to_z, syndrome_z, check_rule)
-        x_bits, z_bits, x_odds, z_odds = decide(to_x, to_z)
-        met = jnp.all(_syndrome(graph_x, z_bits) == syndrome_x, axis=0)
-        met &= jnp.all(_syndrome(graph_z, x_bits) == syndrome_z, axis=0)
-        new = BpResult(x_bits, z_bits, x_odds, z_odds, met)
+        iteration, messages, old = state
+        messages = _next(graphs, syndromes, messages, old.x_odds, old.z_odds, check_rule)
+        new = _decision(graphs, syndromes, channel, messages)
         frozen = jax.tree.map(lambda a, b: jnp.where(old.converged, a, b), old, new)
-        return iteration + 1, to_x, to_z, frozen
+        return iteration + 1, messages, frozen
 
     def unfinished(state: tuple) -> Bool[Array, ""]:
-        return (state[0] < num_iterations) & ~jnp.all(state[3].converged)
+        return (state[0] < num_iterations) & ~jnp.all(state[2].converged)
 
-    silent_x = jnp.zeros((*graph_x.qubits.shape, batch))
-    silent_z = jnp.zeros((*graph_z.qubits.shape, batch))
-    start = BpResult(*decide(silent_x, silent_z), converged=jnp.zeros(batch, bool))
-    return jax.lax.while_loop(unfinished, step, (0, silent_x, silent_z, start))[3]
+    graphs, syndromes = (graph_x, graph_z), (syndrome_x, syndrome_z)
+    silent = _silent(graphs, syndrome_x.shape[1])
+    start = _decision(graphs, syndromes, channel, silent)
+    # Also a silent syndrome goes through one iteration.
+    start = start._replace(converged=jnp.zeros_like(start.converged))
+    return jax.lax.while_loop(unfinished, step, (0, silent, start))[2]
+
+
+def bit_odds(
+    graph_x: TannerGraph,
+    graph_z: TannerGraph,
+    channel: QubitOdds,
+    syndrome_x: Bool[Array, "checks_x B"],
+    syndrome_z: Bool[Array, "checks_z B"],
+    *,
+    iterations: Sequence[int],
+    check_rule: CheckRule,
+) -> list[tuple[Float[Array, "n B"], Float[Array, "n B"]]]:
+    """Log-odds of each qubit's X and Z bit after so many iterations (increasing), none frozen."""
+    graphs = (graph_x, graph_z)
+    messages = _silent(graphs, syndrome_x.shape[1])
+
+    def step(_: Int[Array, ""], messages: BothMessages) -> BothMessages:
+        odds = _posterior(graphs, channel, messages)[1]
+        return _next(graphs, (syndrome_x, syndrome_z), messages, *odds, check_rule)
+
+    found = []
+    for done, wanted in itertools.pairwise((0, *iterations)):
+        messages = jax.lax.fori_loop(done, wanted, step, messages)
+        found.append(_posterior(graphs, channel, messages)[1])
+    return found
+
+
+def _silent(graphs: tuple[TannerGraph, TannerGraph], batch: int) -> BothMessages:
+    zeros = [jnp.zeros((*graph.qubits.shape, batch)) for graph in graphs]
+    return zeros[0], zeros[1]
+
+
+def _next(
+    graphs: tuple[TannerGraph, TannerGraph],
+    syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
+    messages: BothMessages,
+    x_odds: Float[Array, "n B"],
+    z_odds: Float[Array, "n B"],
+    check_rule: CheckRule,
+) -> BothMessages:
+    """All checks' messages, given what the qubits made of the last ones. X checks see Z bits."""
+    return (
+        _check_messages(graphs[0], z_odds, messages[0], syndromes[0], check_rule),
+        _check_messages(graphs[1], x_odds, messages[1], syndromes[1], check_rule),
+    )
+
+
+def _posterior(
+    graphs: tuple[TannerGraph, TannerGraph], channel: QubitOdds, messages: BothMessages
+) -> tuple[QubitOdds, tuple[Float[Array, "n B"], Float[Array, "n B"]]]:
+    """Odds of I against each Pauli, and of 0 against 1 for the X and the Z bit."""
+    z_sum, x_sum = (_sum_at_qubits(g, m) for g, m in zip(graphs, messages, strict=True))
+    odds = QubitOdds(channel.x + x_sum, channel.z + z_sum, channel.y + x_sum + z_sum)
+    x_odds = jnp.logaddexp(0.0, -odds.z) - jnp.logaddexp(-odds.x, -odds.y)
+    z_odds = jnp.logaddexp(0.0, -odds.x) - jnp.logaddexp(-odds.z, -odds.y)
+    return odds, (x_odds, z_odds)
+
+
+def _decision(
+    graphs: tuple[TannerGraph, TannerGraph],
+    syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
+    channel: QubitOdds,
+    messages: BothMessages,
+) -> BpResult:
+    odds, (x_odds, z_odds) = _posterior(graphs, channel, messages)
+    choice = jnp.argmin(jnp.stack([jnp.zeros_like(odds.x), odds.x, odds.z, odds.y]), axis=0)
+    x_bits, z_bits = (choice == 1) | (choice == 3), choice >= 2
+    met = jnp.all(_syndrome(graphs[0], z_bits) == syndromes[0], axis=0)
+    met &= jnp.all(_syndrome(graphs[1], x_bits) == syndromes[1], axis=0)
+    return BpResult(x_bits, z_bits, x_odds, z_odds, met)
 
 
 def _check_messages(
@@ -154,7 +221,7 @@ def _check_messages(
     """
     n = odds.shape[0]
     incoming = jnp.take(odds, jnp.minimum(graph.qubits, n - 1), axis=0) - last
-    return jnp.clip(check_rule(incoming, graph.qubits < n, syndrome), -_CLIP, _CLIP)
+    return jnp.clip(check_rule(incoming, jnp.asarray(graph.qubits < n), syndrome), -_CLIP, _CLIP)
 
 
 def _sum_at_qubits(graph: TannerGraph, messages: Messages) -> Float[Array, "n B"]:

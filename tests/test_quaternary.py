@@ -6,8 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unmasq.baselines.quaternary import BpResult, QubitOdds, min_sum, run_bp4, tanner_graph
 from unmasq.codes import get_code
+from unmasq.quaternary import (
+    BpResult,
+    QubitOdds,
+    bit_odds,
+    min_sum,
+    run_bp4,
+    tanner_graph,
+)
 
 # Of I, X, Z, Y.
 HAS_X = np.array([0, 1, 0, 1])
@@ -145,6 +152,28 @@ def test_it_equals_a_plain_version_with_distributions_as_messages(num_iterations
         np.testing.assert_allclose(got[3], z_odds, rtol=1e-3, atol=1e-3)
         np.testing.assert_array_equal(got[0], HAS_X[choice])
         np.testing.assert_array_equal(got[1], HAS_Z[choice])
+
+
+def test_odds_on_the_way_are_those_of_the_plain_version_too():
+    code = get_code("bb18")
+    probabilities = some_channel(18, seed=1)
+    syndromes = np.random.default_rng(2).integers(0, 2, (3, 18))
+    identity, x, z, y = probabilities.T
+    odds = bit_odds(
+        tanner_graph(code.checks_x),
+        tanner_graph(code.checks_z),
+        QubitOdds(*(jnp.asarray(np.log(identity / q)[:, None], jnp.float32) for q in (x, z, y))),
+        jnp.asarray(syndromes[:, :9].T == 1),
+        jnp.asarray(syndromes[:, 9:].T == 1),
+        iterations=(1, 2, 7),
+        check_rule=min_sum(0.5),
+    )
+    for (x_odds, z_odds), num_iterations in zip(odds, (1, 2, 7), strict=True):
+        for shot, syndrome in enumerate(syndromes):
+            arguments = (code.checks_x, code.checks_z, probabilities, syndrome, num_iterations)
+            expected = plain_bp4(*arguments, scaling=0.5)[1:]
+            got = x_odds[:, shot], z_odds[:, shot]
+            np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_a_shot_is_frozen_when_its_decision_fits_and_not_before():
