@@ -11,13 +11,17 @@ from table_denoisers import random_table
 from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.decoding.expanded import expand_ties
-from unmasq.models import Geometry, NetworkConfig, build_network, initial_code_weights
+from unmasq.models import NetworkConfig, build_network, geometry_for, initial_code_weights
 
 
 @pytest.mark.parametrize(
     ("noise", "changes"),
-    [("circuit", {}), ("code-capacity", {"encoder_layers": 0, "place_weights": True})],
-    ids=["circuit", "code capacity"],
+    [
+        ("circuit", {}),
+        ("code-capacity", {"encoder_layers": 0, "place_weights": True}),
+        ("code-capacity", {"bp_iterations": 6}),
+    ],
+    ids=["circuit", "code capacity", "beliefs"],
 )
 def test_written_out_attention_is_the_same_function(noise, changes):
     problem = problem_from_code(get_code("bb18"), noise, 0.01, rounds=2)
@@ -28,9 +32,8 @@ def test_written_out_attention_is_the_same_function(noise, changes):
         ties="tied",
         **{"encoder_layers": 1, "decoder_layers": 2, **changes},
     )
-    network = build_network(
-        config, Geometry.of(problem), initial_code_weights(problem), key=jr.key(0)
-    )
+    geometry = geometry_for(config, problem)
+    network = build_network(config, geometry, initial_code_weights(problem), key=jr.key(0))
     network = jax.tree.map(_jittered, network)
     expanded = expand_ties(network)
     assert network.places.index is not None
