@@ -12,7 +12,7 @@ from unmasq.baselines import MissingExtraError, baseline_names, make_baseline
 def test_the_names_are_those_of_the_result_files():
     assert " ".join(baseline_names()) == (
         "bposd-x bposd-xz bplsd-x bplsd-xz relay-x relay-xz relay5-x relay5-xz "
-        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10"
+        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10 coset8"
     )
 
 

@@ -1,7 +1,7 @@
 """What every decoder promises, whoever wrote it: one suite for all of them.
 
-A decoder joins by an entry in `DECODERS`. Quaternary BP reads only Pauli noise on qubits, so each
-case also comes in that form.
+A decoder joins by an entry in `DECODERS`. Quaternary BP and the listing of cosets read only Pauli
+noise on qubits, so each case also comes in that form.
 """
 
 import pickle
@@ -26,7 +26,7 @@ from unmasq.decoding import Decoder
 from unmasq.problem import DecodingProblem
 
 DECODERS = baseline_names()
-QUATERNARY = tuple(name for name in DECODERS if name.startswith("bp4"))
+QUATERNARY = tuple(name for name in DECODERS if name.startswith(("bp4", "coset")))
 BINARY = tuple(name for name in DECODERS if name not in QUATERNARY)
 
 every_decoder = pytest.mark.parametrize("name", DECODERS)
@@ -41,13 +41,13 @@ def make(name: str, problem: DecodingProblem) -> Decoder:
 def steane_problem() -> DecodingProblem:
     checks = all_bits(3)[1:].T.copy()
     logical = np.ones((1, 7), np.uint8)
-    return pauli_problem(checks, checks, logical, logical, (0.03, 0.02, 0.01))
+    return pauli_problem(checks, checks, logical, logical, (0.02, 0.02, 0.02))
 
 
 def lone_qubits(count: int) -> DecodingProblem:
     """Qubits with checks and logicals of their own: the syndrome is the answer."""
     eye = np.eye(count, dtype=np.uint8)
-    return pauli_problem(eye, eye, eye, eye, (0.03, 0.02, 0.01))
+    return pauli_problem(eye, eye, eye, eye, (0.02, 0.02, 0.02))
 
 
 def some_problem(name: str) -> DecodingProblem:

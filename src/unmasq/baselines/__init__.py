@@ -8,6 +8,7 @@
 | relay5-x, relay5-xz | Relay-BP that takes the best of five (S = 5) |
 | tesseract-x, tesseract-xz | Tesseract, short beam |
 | bp4-osd0, bp4-osd10 | quaternary min-sum BP + OSD of order 0 or 10, code capacity only |
+| coset8 | most likely coset by errors of weight up to 8, small codes and code capacity only |
 
 A name ending in -x reads one check type, the one that sees what flips the logicals; -xz reads both.
 Nothing heavy is imported before a decoder is made.
@@ -70,6 +71,12 @@ def _bp4(name: str, problem: DecodingProblem) -> Decoder:
     return QuaternaryBpOsd(problem, name, osd_order=int(name.removeprefix("bp4-osd")))
 
 
+def _coset(name: str, problem: DecodingProblem) -> Decoder:
+    from unmasq.baselines.cosets import LikeliestCoset
+
+    return LikeliestCoset(problem, name, max_weight=int(name.removeprefix("coset")))
+
+
 def _detectors(name: str) -> str:
     return name.rpartition("-")[2]
 
@@ -87,4 +94,5 @@ _MAKERS: dict[str, Callable[[str, DecodingProblem], Decoder]] = {
     "tesseract-xz": _tesseract,
     "bp4-osd0": _bp4,
     "bp4-osd10": _bp4,
+    "coset8": _coset,
 }
