@@ -14,9 +14,14 @@ def memory_geometry(code: str, rounds: int, basis: str = "X") -> Geometry:
 
 
 def capacity_geometry(code: str) -> Geometry:
-    """As `Geometry.of` the code-capacity problem: X and Z logicals, one frame."""
+    """As `Geometry.of` the code-capacity problem: X and Z logicals, one frame.
+
+    With the qubits of each check, but not in the order that the symmetry keeps.
+    """
     found = get_code(code)
-    return Geometry(_layout(found.n, 1), 2 * found.k, found.symmetries["XZ"])
+    checks = np.concatenate([found.checks_x, found.checks_z])
+    qubits = np.stack([np.flatnonzero(row) for row in checks]).astype(np.int32)
+    return Geometry(_layout(found.n, 1), 2 * found.k, found.symmetries["XZ"], qubits)
 
 
 def _layout(checks: int, frames: int) -> Layout:
