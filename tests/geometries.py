@@ -4,6 +4,7 @@ import numpy as np
 
 from unmasq.codes import get_code
 from unmasq.models import Geometry
+from unmasq.pauli_channel import Qubits
 from unmasq.problem import Layout
 
 
@@ -16,12 +17,14 @@ def memory_geometry(code: str, rounds: int, basis: str = "X") -> Geometry:
 def capacity_geometry(code: str) -> Geometry:
     """As `Geometry.of` the code-capacity problem: X and Z logicals, one frame.
 
-    With the qubits of each check, but not in the order that the symmetry keeps.
+    With qubits of the right shape, but neither their order nor their logicals.
     """
     found = get_code(code)
     checks = np.concatenate([found.checks_x, found.checks_z])
     qubits = np.stack([np.flatnonzero(row) for row in checks]).astype(np.int32)
-    return Geometry(_layout(found.n, 1), 2 * found.k, found.symmetries["XZ"], qubits)
+    logicals = np.zeros((2, 2 * found.k, found.n), np.uint8)
+    symmetry = found.symmetries["XZ"]
+    return Geometry(_layout(found.n, 1), 2 * found.k, symmetry, Qubits(qubits, *logicals))
 
 
 def _layout(checks: int, frames: int) -> Layout:

@@ -7,7 +7,7 @@ import pytest
 
 from unmasq.building import problem_from_code
 from unmasq.codes import get_code
-from unmasq.pauli_channel import pauli_channel, qubits_of_checks
+from unmasq.pauli_channel import pauli_channel, qubits_of
 
 
 def capacity(name):
@@ -20,7 +20,7 @@ def test_they_are_the_qubits_of_the_check_matrices(name, symmetric):
     problem = capacity(name)
     if not symmetric:
         problem = dataclasses.replace(problem, symmetry=None)
-    qubits = qubits_of_checks(problem)
+    qubits = qubits_of(problem).of_checks
     channel = pauli_channel(problem)
     n = len(channel.probabilities)
     assert qubits.shape == (n, 6)
@@ -34,9 +34,9 @@ def test_they_are_the_qubits_of_the_check_matrices(name, symmetric):
 def test_an_element_takes_the_ith_qubit_of_a_check_to_the_ith_of_its_image(name):
     """So it permutes the qubits; the duality exchanges X and Z checks and their neighbours too."""
     problem = capacity(name)
-    qubits = qubits_of_checks(problem)
+    qubits = qubits_of(problem).of_checks
     for images in problem.symmetry.check_images:
         pairs = set(zip(qubits.ravel().tolist(), qubits[images].ravel().tolist(), strict=True))
         assert len(pairs) == len({q for q, _ in pairs}) == len({q for _, q in pairs})
-    without = qubits_of_checks(dataclasses.replace(problem, symmetry=None))
+    without = qubits_of(dataclasses.replace(problem, symmetry=None)).of_checks
     assert (without != qubits).any()

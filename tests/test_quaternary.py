@@ -10,7 +10,7 @@ from unmasq.codes import get_code
 from unmasq.quaternary import (
     BpResult,
     QubitOdds,
-    bit_odds,
+    bp4_on_the_way,
     min_sum,
     run_bp4,
     tanner_graph,
@@ -154,35 +154,40 @@ def test_it_equals_a_plain_version_with_distributions_as_messages(num_iterations
         np.testing.assert_array_equal(got[1], HAS_Z[choice])
 
 
-def test_odds_on_the_way_are_those_of_the_plain_version_too():
+def noisy_syndromes(code, shots: int) -> np.ndarray:
+    """X checks, then Z checks, of errors that hit each qubit with probability 0.1."""
+    generator = np.random.default_rng(3)
+    hit = generator.random((shots, code.n)) < 0.1
+    errors = np.where(hit, generator.integers(1, 4, (shots, code.n)), 0)
+    halves = HAS_Z[errors] @ code.checks_x.T, HAS_X[errors] @ code.checks_z.T
+    return np.concatenate(halves, axis=1) % 2
+
+
+def test_looks_on_the_way_are_whole_runs_of_so_many_iterations():
     code = get_code("bb18")
-    probabilities = some_channel(18, seed=1)
-    syndromes = np.random.default_rng(2).integers(0, 2, (3, 18))
-    identity, x, z, y = probabilities.T
-    odds = bit_odds(
+    probabilities = np.tile([0.94, 0.02, 0.02, 0.02], (18, 1))
+    syndromes = noisy_syndromes(code, 64)
+    odds = jnp.full((18, 1), np.log(0.94 / 0.02), jnp.float32)
+    found = bp4_on_the_way(
         tanner_graph(code.checks_x),
         tanner_graph(code.checks_z),
-        QubitOdds(*(jnp.asarray(np.log(identity / q)[:, None], jnp.float32) for q in (x, z, y))),
+        QubitOdds(odds, odds, odds),
         jnp.asarray(syndromes[:, :9].T == 1),
         jnp.asarray(syndromes[:, 9:].T == 1),
         iterations=(1, 2, 7),
         check_rule=min_sum(0.5),
     )
-    for (x_odds, z_odds), num_iterations in zip(odds, (1, 2, 7), strict=True):
-        for shot, syndrome in enumerate(syndromes):
-            arguments = (code.checks_x, code.checks_z, probabilities, syndrome, num_iterations)
-            expected = plain_bp4(*arguments, scaling=0.5)[1:]
-            got = x_odds[:, shot], z_odds[:, shot]
-            np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-3)
+    for result, steps in zip(found, (1, 2, 7), strict=True):
+        whole = run(code.checks_x, code.checks_z, probabilities, syndromes, steps, min_sum(0.5))
+        for part, expected in zip(result, whole, strict=True):
+            np.testing.assert_allclose(part.T, expected, rtol=1e-4, atol=1e-4)
+    assert 0 < found[0].converged.sum() < found[-1].converged.sum() < 64
 
 
 def test_a_shot_is_frozen_when_its_decision_fits_and_not_before():
     code = get_code("bb18")
     probabilities = np.tile([0.94, 0.02, 0.02, 0.02], (18, 1))
-    generator = np.random.default_rng(3)
-    errors = np.where(generator.random((64, 18)) < 0.1, generator.integers(1, 4, (64, 18)), 0)
-    halves = HAS_Z[errors] @ code.checks_x.T, HAS_X[errors] @ code.checks_z.T
-    syndromes = np.concatenate(halves, axis=1) % 2
+    syndromes = noisy_syndromes(code, 64)
     runs = [
         run(code.checks_x, code.checks_z, probabilities, syndromes, steps, min_sum(0.5))
         for steps in (1, 2, 3, 40)

@@ -24,6 +24,7 @@ from safetensors.numpy import save
 
 from unmasq.atomic_files import write_whole
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
+from unmasq.pauli_channel import Qubits
 from unmasq.problem import DecodingProblem, Layout
 from unmasq.symmetry import Symmetry
 from unmasq.translates import Translates
@@ -250,6 +251,9 @@ def _model_hash(config: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) ->
     return digest.hexdigest()
 
 
+_QUBITS = ("of_checks", "logicals_of_x", "logicals_of_z")
+
+
 def _geometry_arrays(geometry: Geometry) -> Arrays:
     layout, symmetry = geometry.layout, geometry.symmetry
     arrays = {
@@ -262,7 +266,8 @@ def _geometry_arrays(geometry: Geometry) -> Arrays:
         arrays["symmetry.token_images"] = symmetry.token_images
         arrays["symmetry.basis_tokens"] = symmetry.basis_tokens
     if geometry.qubits is not None:
-        arrays["qubits"] = geometry.qubits
+        for name in _QUBITS:
+            arrays[f"qubits.{name}"] = getattr(geometry.qubits, name)
     return arrays
 
 
@@ -280,7 +285,10 @@ def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) 
             arrays["symmetry.token_images"],
             arrays["symmetry.basis_tokens"],
         )
-    return Geometry(layout, header["num_logicals"], symmetry, arrays.get("qubits"))
+    qubits = None
+    if "qubits.of_checks" in arrays:
+        qubits = Qubits(*(arrays[f"qubits.{name}"] for name in _QUBITS))
+    return Geometry(layout, header["num_logicals"], symmetry, qubits)
 
 
 def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Translates | None:

@@ -89,12 +89,21 @@ def _not_code_capacity(problem: DecodingProblem) -> ValueError:
     )
 
 
-def qubits_of_checks(problem: DecodingProblem) -> Indices:
-    """The qubits of each check site, (n_c, degree), -1 for none.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Qubits:
+    """The qubits of each check site, and the logicals of each qubit.
 
-    With a symmetry, column i holds the same edge everywhere: an element that takes check c to c'
-    takes the i-th qubit of c to the i-th of c'.
+    With a symmetry, column i of `of_checks` holds the same edge everywhere: an element that takes
+    check c to c' takes the i-th qubit of c to the i-th of c'.
     """
+
+    of_checks: Indices  # (n_c, degree), -1 for none
+    logicals_of_x: np.ndarray  # (K, n) uint8: flipped by the qubit's X error
+    logicals_of_z: np.ndarray
+
+
+def qubits_of(problem: DecodingProblem) -> Qubits:
+    """Of a code-capacity problem."""
     channel, sites = pauli_channel(problem), problem.layout.check
     touched = np.zeros((problem.layout.num_checks, len(channel.probabilities)), bool)
     touched[sites[channel.rows_x]] = channel.checks_x
@@ -109,7 +118,7 @@ def qubits_of_checks(problem: DecodingProblem) -> Indices:
         if len(set(ranks[found])) < len(found):
             raise ValueError("The symmetry must not exchange qubits of one check while it stays.")
         row[: len(found)] = found[np.argsort(ranks[found])]
-    return qubits
+    return Qubits(qubits, channel.logicals_of_x, channel.logicals_of_z)
 
 
 def _qubit_images(touched: np.ndarray, check_images: Indices) -> Indices:

@@ -54,6 +54,9 @@ class BpResult(NamedTuple):
     converged: Bool[Array, " B"]
 
 
+State = tuple[BothMessages, BpResult]
+
+
 def tanner_graph(checks: np.ndarray) -> TannerGraph:
     """The graph of a dense 0/1 check matrix (checks, n)."""
     num_checks, num_qubits = checks.shape
@@ -118,25 +121,15 @@ def run_bp4(
     A shot is frozen once its hard decision has its syndrome; the loop ends early when all are.
     """
 
-    def step(state: tuple) -> tuple:
-        iteration, messages, old = state
-        messages = _next(graphs, syndromes, messages, old.x_odds, old.z_odds, check_rule)
-        new = _decision(graphs, syndromes, channel, messages)
-        frozen = jax.tree.map(lambda a, b: jnp.where(old.converged, a, b), old, new)
-        return iteration + 1, messages, frozen
-
     def unfinished(state: tuple) -> Bool[Array, ""]:
-        return (state[0] < num_iterations) & ~jnp.all(state[2].converged)
+        return (state[0] < num_iterations) & ~jnp.all(state[1][1].converged)
 
-    graphs, syndromes = (graph_x, graph_z), (syndrome_x, syndrome_z)
-    silent = _silent(graphs, syndrome_x.shape[1])
-    start = _decision(graphs, syndromes, channel, silent)
-    # Also a silent syndrome goes through one iteration.
-    start = start._replace(converged=jnp.zeros_like(start.converged))
-    return jax.lax.while_loop(unfinished, step, (0, silent, start))[2]
+    start, step = _rounds((graph_x, graph_z), channel, (syndrome_x, syndrome_z), check_rule)
+    rounds = jax.lax.while_loop(unfinished, lambda s: (s[0] + 1, step(s[1])), (0, start))
+    return rounds[1][1]
 
 
-def bit_odds(
+def bp4_on_the_way(
     graph_x: TannerGraph,
     graph_z: TannerGraph,
     channel: QubitOdds,
@@ -145,64 +138,57 @@ def bit_odds(
     *,
     iterations: Sequence[int],
     check_rule: CheckRule,
-) -> list[tuple[Float[Array, "n B"], Float[Array, "n B"]]]:
-    """Log-odds of each qubit's X and Z bit after so many iterations (increasing), none frozen."""
-    graphs = (graph_x, graph_z)
-    messages = _silent(graphs, syndrome_x.shape[1])
-
-    def step(_: Int[Array, ""], messages: BothMessages) -> BothMessages:
-        odds = _posterior(graphs, channel, messages)[1]
-        return _next(graphs, (syndrome_x, syndrome_z), messages, *odds, check_rule)
-
+) -> list[BpResult]:
+    """What `run_bp4` gives after so many iterations, for each of these increasing numbers."""
+    state, step = _rounds((graph_x, graph_z), channel, (syndrome_x, syndrome_z), check_rule)
     found = []
     for done, wanted in itertools.pairwise((0, *iterations)):
-        messages = jax.lax.fori_loop(done, wanted, step, messages)
-        found.append(_posterior(graphs, channel, messages)[1])
+        state = jax.lax.fori_loop(done, wanted, lambda _, state: step(state), state)
+        found.append(state[1])
     return found
 
 
-def _silent(graphs: tuple[TannerGraph, TannerGraph], batch: int) -> BothMessages:
-    zeros = [jnp.zeros((*graph.qubits.shape, batch)) for graph in graphs]
-    return zeros[0], zeros[1]
-
-
-def _next(
+def _rounds(
     graphs: tuple[TannerGraph, TannerGraph],
+    channel: QubitOdds,
     syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
-    messages: BothMessages,
-    x_odds: Float[Array, "n B"],
-    z_odds: Float[Array, "n B"],
     check_rule: CheckRule,
-) -> BothMessages:
-    """All checks' messages, given what the qubits made of the last ones. X checks see Z bits."""
-    return (
-        _check_messages(graphs[0], z_odds, messages[0], syndromes[0], check_rule),
-        _check_messages(graphs[1], x_odds, messages[1], syndromes[1], check_rule),
-    )
+) -> tuple[State, Callable[[State], State]]:
+    """The state before the first iteration, and an iteration."""
 
+    def step(state: State) -> State:
+        messages, old = state
+        messages = (
+            # X checks see Z bits.
+            _check_messages(graphs[0], old.z_odds, messages[0], syndromes[0], check_rule),
+            _check_messages(graphs[1], old.x_odds, messages[1], syndromes[1], check_rule),
+        )
+        new = _decision(graphs, channel, syndromes, messages)
+        return messages, jax.tree.map(lambda a, b: jnp.where(old.converged, a, b), old, new)
 
-def _posterior(
-    graphs: tuple[TannerGraph, TannerGraph], channel: QubitOdds, messages: BothMessages
-) -> tuple[QubitOdds, tuple[Float[Array, "n B"], Float[Array, "n B"]]]:
-    """Odds of I against each Pauli, and of 0 against 1 for the X and the Z bit."""
-    z_sum, x_sum = (_sum_at_qubits(g, m) for g, m in zip(graphs, messages, strict=True))
-    odds = QubitOdds(channel.x + x_sum, channel.z + z_sum, channel.y + x_sum + z_sum)
-    x_odds = jnp.logaddexp(0.0, -odds.z) - jnp.logaddexp(-odds.x, -odds.y)
-    z_odds = jnp.logaddexp(0.0, -odds.x) - jnp.logaddexp(-odds.z, -odds.y)
-    return odds, (x_odds, z_odds)
+    batch = syndromes[0].shape[1]
+    silent_x, silent_z = (jnp.zeros((*graph.qubits.shape, batch)) for graph in graphs)
+    start = _decision(graphs, channel, syndromes, (silent_x, silent_z))
+    # A silent syndrome goes through an iteration too.
+    start = start._replace(converged=jnp.zeros_like(start.converged))
+    return ((silent_x, silent_z), start), step
 
 
 def _decision(
     graphs: tuple[TannerGraph, TannerGraph],
-    syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
     channel: QubitOdds,
+    syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
     messages: BothMessages,
 ) -> BpResult:
-    odds, (x_odds, z_odds) = _posterior(graphs, channel, messages)
+    """The likeliest Pauli of each qubit, and the odds of 0 against 1 for its X and its Z bit."""
+    z_sum, x_sum = (_sum_at_qubits(g, m) for g, m in zip(graphs, messages, strict=True))
+    odds = QubitOdds(channel.x + x_sum, channel.z + z_sum, channel.y + x_sum + z_sum)
     choice = jnp.argmin(jnp.stack([jnp.zeros_like(odds.x), odds.x, odds.z, odds.y]), axis=0)
     x_bits, z_bits = (choice == 1) | (choice == 3), choice >= 2
-    met = jnp.all(_syndrome(graphs[0], z_bits) == syndromes[0], axis=0)
-    met &= jnp.all(_syndrome(graphs[1], x_bits) == syndromes[1], axis=0)
+    x_odds = jnp.logaddexp(0.0, -odds.z) - jnp.logaddexp(-odds.x, -odds.y)
+    z_odds = jnp.logaddexp(0.0, -odds.x) - jnp.logaddexp(-odds.z, -odds.y)
+    met = jnp.all(syndrome_of(graphs[0], z_bits) == syndromes[0], axis=0)
+    met &= jnp.all(syndrome_of(graphs[1], x_bits) == syndromes[1], axis=0)
     return BpResult(x_bits, z_bits, x_odds, z_odds, met)
 
 
@@ -230,6 +216,7 @@ def _sum_at_qubits(graph: TannerGraph, messages: Messages) -> Float[Array, "n B"
     return jnp.sum(jnp.take(flat, graph.edges, axis=0), axis=1)
 
 
-def _syndrome(graph: TannerGraph, bits: Bool[Array, "n B"]) -> Bool[Array, "checks B"]:
+def syndrome_of(graph: TannerGraph, bits: Bool[Array, "n B"]) -> Bool[Array, "checks B"]:
+    """The checks that these bits flip."""
     padded = jnp.concatenate([bits, jnp.zeros((1, bits.shape[1]), bool)])
     return jnp.sum(jnp.take(padded, graph.qubits, axis=0), axis=1) % 2 == 1

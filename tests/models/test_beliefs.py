@@ -1,4 +1,4 @@
-"""What a network is told of belief propagation: the right odds, in the right place."""
+"""Belief propagation before a network: the right odds in the right place, and what it leaves."""
 
 import dataclasses
 
@@ -12,9 +12,10 @@ from unmasq.building import problem_from_code
 from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network, geometry_for
-from unmasq.models.beliefs import ASSUMED_P, SCALING, BeliefEmbedding, looks
+from unmasq.models.beliefs import ASSUMED_P, SCALING, BeliefEmbedding, Beliefs, looks
 from unmasq.pauli_channel import pauli_channel
-from unmasq.quaternary import QubitOdds, bit_odds, min_sum, tanner_graph
+from unmasq.quaternary import QubitOdds, bp4_on_the_way, min_sum, tanner_graph
+from unmasq.sampling import EvaluationShots
 
 CONFIG = NetworkConfig(
     width=16, feedforward=16, heads=2, encoder_layers=1, decoder_layers=1, bp_iterations=9
@@ -27,68 +28,92 @@ def problem():
 
 
 @pytest.fixture(scope="module")
-def syndrome(problem):
-    bits = np.random.default_rng(0).integers(0, 2, (5, problem.num_detectors))
-    return jnp.asarray(bits, jnp.uint8)
+def shots(problem):
+    return EvaluationShots(problem).chunk(0)
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_a_check_is_told_the_odds_of_its_own_qubits(problem, syndrome, tied):
-    """First those of the bit it sees, then those of the other, after each number of iterations."""
-    channel, geometry = pauli_channel(problem), geometry_for(CONFIG, problem)
-    if not tied:
-        geometry = dataclasses.replace(geometry, symmetry=None)
-    embedding = BeliefEmbedding(9, geometry, tied, 16, key=jr.key(0))
-    assert embedding.weight.shape == (1 if tied else 2, 36, 16)
-    features = np.asarray(eqx.filter_jit(embedding.features)(syndrome.T))
+@pytest.fixture(scope="module")
+def channel(problem):
+    return pauli_channel(problem)
+
+
+@pytest.fixture(scope="module")
+def found(channel, shots):
+    """Belief propagation as the baseline would run it."""
     prior = jnp.full((18, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
-    odds = bit_odds(
+    return bp4_on_the_way(
         tanner_graph(channel.checks_x),
         tanner_graph(channel.checks_z),
         QubitOdds(prior, prior, prior),
-        syndrome.T[:9] == 1,
-        syndrome.T[9:] == 1,
+        shots.syndrome.T[channel.rows_x] == 1,
+        shots.syndrome.T[channel.rows_z] == 1,
         iterations=looks(9),
         check_rule=min_sum(SCALING),
     )
-    for check in range(18):
-        qubits = geometry.qubits[check]
-        sees_z = check < 9
-        expected = [o[qubits] for x, z in odds for o in ((z, x) if sees_z else (x, z))]
-        told = 6 * np.arctanh(np.clip(features[check], -0.99999, 0.99999))
-        wanted = np.concatenate(expected)
-        moderate = np.abs(wanted) < 20
-        assert moderate.mean() > 0.5
-        np.testing.assert_allclose(told[moderate], wanted[moderate], rtol=1e-2, atol=1e-3)
 
 
-def test_missing_qubits_are_told_as_undecided(problem, syndrome):
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_check_is_told_the_odds_of_its_own_qubits(problem, channel, shots, found, tied):
+    """First those of the bit it sees, then those of the other, after each number of iterations."""
     geometry = geometry_for(CONFIG, problem)
-    qubits = geometry.qubits.copy()
-    qubits[0, 2] = -1
+    if not tied:
+        geometry = dataclasses.replace(geometry, symmetry=None)
+    embedding = BeliefEmbedding(9, geometry, tied, 16, key=jr.key(0))
+    assert embedding.weight.shape == (1 if tied else 2, 37, 16)
+    features = np.asarray(eqx.filter_jit(embedding.beliefs)(shots.syndrome.T).features)
+    for check in range(18):
+        qubits = geometry.qubits.of_checks[check]
+        sees_z = check in channel.rows_x
+        pairs = [(r.z_odds, r.x_odds) if sees_z else (r.x_odds, r.z_odds) for r in found]
+        wanted = np.concatenate([odds[qubits] for pair in pairs for odds in pair])
+        np.testing.assert_allclose(features[check, 1:], np.tanh(wanted / 6), atol=1e-4)
+        fired = np.asarray(shots.syndrome)[:, check]
+        np.testing.assert_array_equal(features[check, 0], np.where(fired, -1, 1))
+
+
+def test_what_is_left_is_the_sum_of_guess_and_error(problem, channel, shots, found):
+    believed = eqx.filter_jit(Beliefs(9, geometry_for(CONFIG, problem)))(shots.syndrome.T)
+    x_bits, z_bits = (np.asarray(bits).astype(int) for bits in (found[-1].x_bits, found[-1].z_bits))
+    guess = (channel.logicals_of_x @ x_bits + channel.logicals_of_z @ z_bits).T % 2
+    np.testing.assert_array_equal(believed.guess, guess)
+    left = np.asarray(shots.syndrome).T.copy()
+    left[channel.rows_x] ^= (channel.checks_x @ z_bits % 2).astype(np.uint8)
+    left[channel.rows_z] ^= (channel.checks_z @ x_bits % 2).astype(np.uint8)
+    np.testing.assert_array_equal(believed.left, left)
+    converged = np.asarray(found[-1].converged)
+    assert 0.5 < converged.mean() < 1
+    assert not left[:, converged].any()
+    assert left[:, ~converged].any(axis=0).all()
+    right = (guess == np.asarray(shots.logicals)).all(axis=1)
+    assert right[converged].mean() > 0.9
+
+
+def test_missing_qubits_are_told_as_undecided(problem, shots):
+    geometry = geometry_for(CONFIG, problem)
+    of_checks = geometry.qubits.of_checks.copy()
+    of_checks[0, 2] = -1
+    qubits = dataclasses.replace(geometry.qubits, of_checks=of_checks)
     geometry = dataclasses.replace(geometry, qubits=qubits, symmetry=None)
-    embedding = BeliefEmbedding(4, geometry, False, 16, key=jr.key(0))
-    features = eqx.filter_jit(embedding.features)(syndrome.T)
-    np.testing.assert_array_equal(features[0, 2::6], 0)
-    assert (np.abs(features[0, 3::6]) > 0).all()
+    features = eqx.filter_jit(Beliefs(4, geometry))(shots.syndrome.T).features
+    np.testing.assert_array_equal(features[0, 3::6], 0)
+    assert (np.abs(features[0, 4::6]) > 0).all()
 
 
-def test_the_network_uses_them_and_a_weight_file_carries_them(tmp_path, problem, syndrome):
+def test_the_network_uses_them_and_a_weight_file_carries_them(tmp_path, problem, shots):
     config = dataclasses.replace(CONFIG, ties="tied")
     geometry = geometry_for(config, problem)
     network = build_network(config, geometry, key=jr.key(0))
-    encode = eqx.filter_jit(lambda net, s: net.encode(s))
-    without = eqx.tree_at(
-        lambda net: net.encoder.beliefs.weight, network, replace_fn=jnp.zeros_like
-    )
-    state = encode(network, syndrome)
-    assert np.abs(state - encode(without, syndrome)).max() > 0.1
+    begin = eqx.filter_jit(lambda net: net.begin(shots.syndrome))
+    without = eqx.tree_at(lambda net: net.encoder.told.weight, network, replace_fn=jnp.zeros_like)
+    beginning = begin(network)
+    assert np.abs(beginning.memory - begin(without).memory).max() > 0.1
+    encode = eqx.filter_jit(lambda net: net.encode(shots.syndrome))
+    np.testing.assert_allclose(encode(network), beginning.memory, atol=1e-5)
     header = {"name": "n", "structure_id": "s", "objective": "masked", "num_steps": 8}
     path = tmp_path / "n.safetensors"
     save_weights(path, network, config, geometry, header, np.float32)
-    loaded = load_weights(path)
-    np.testing.assert_array_equal(loaded.geometry.qubits, geometry.qubits)
-    np.testing.assert_array_equal(encode(loaded.network, syndrome), state)
+    for again, was in zip(begin(load_weights(path).network), beginning, strict=True):
+        np.testing.assert_array_equal(again, was)
 
 
 def test_only_code_capacity_noise_has_them(problem):
@@ -98,6 +123,6 @@ def test_only_code_capacity_noise_has_them(problem):
         build_network(CONFIG, geometry_for(CONFIG, circuit), key=jr.key(0))
     plain = dataclasses.replace(CONFIG, bp_iterations=0)
     assert geometry_for(plain, problem).qubits is None
-    assert build_network(plain, Geometry.of(problem), key=jr.key(0)).encoder.beliefs is None
+    assert build_network(plain, Geometry.of(problem), key=jr.key(0)).encoder.told is None
     with pytest.raises(ValueError, match="bp_iterations must be at least 0"):
         dataclasses.replace(CONFIG, bp_iterations=-1)

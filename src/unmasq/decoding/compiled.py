@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float32, UInt8
 
 from unmasq.decoding.beam import chain_log_probabilities
-from unmasq.decoding.rules import Rule, denoise_many
+from unmasq.decoding.rules import Rule, begin, denoise_many
 from unmasq.decoding.unmasking import Unmasked
 from unmasq.decoding.voting import Voted
 
@@ -48,10 +49,22 @@ def compiled_chain(
     def table(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Float32[Array, "B strings"]:
         with jax.default_matmul_precision(_precision(dtype)):
             network = jax.tree.unflatten(structure, leaves)
-            denoise = denoise_many(network, network.encode(syndrome))
-            return chain_log_probabilities(denoise, syndrome.shape[0], num_logicals, order)
+            memory, _, guess = begin(network, syndrome)
+            denoise = denoise_many(network, memory)
+            found = chain_log_probabilities(denoise, syndrome.shape[0], num_logicals, order)
+            return found if guess is None else _renumbered(found, guess)
 
     return jax.jit(table)
+
+
+def _renumbered(
+    found: Float32[Array, "B strings"], guess: UInt8[Array, "B K"]
+) -> Float32[Array, "B strings"]:
+    """By the strings themselves, where columns stand for what a guess left of them."""
+    places = jnp.arange(guess.shape[1], dtype=jnp.int32)
+    number = jnp.sum(guess.astype(jnp.int32) << places[None, :], axis=1)
+    columns = jnp.arange(found.shape[1], dtype=jnp.int32)
+    return jnp.take_along_axis(found, columns[None, :] ^ number[:, None], axis=1)
 
 
 def _precision(dtype: str) -> str:

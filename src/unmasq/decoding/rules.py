@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Float32, Int32, UInt8
 from unmasq.decoding.beam import DenoiseMany, beam_search
 from unmasq.decoding.noise_removal import remove_noise
 from unmasq.decoding.unmasking import Unmasked, unmask, unmask_adaptively, unmask_in_order
+from unmasq.models.masked import Beginning
 
 
 @runtime_checkable
@@ -35,7 +36,8 @@ class MemoryRule(abc.ABC):
     """Rules that ask only the denoiser: the shots may be encoded already."""
 
     def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
-        return self.reveal(network, network.encode(syndrome), num_logicals)
+        memory, _, guess = begin(network, syndrome)
+        return self.reveal(network, memory, num_logicals).on(guess)
 
     @abc.abstractmethod
     def reveal(self, network: Any, memory: Float[Array, "n B d"], num_logicals: int) -> Unmasked:
@@ -118,6 +120,13 @@ class FromNoise:
         return remove_noise(
             predict, syndrome.shape[0], num_logicals, self.trained_steps, self.num_steps
         )
+
+
+def begin(network: Any, syndrome: UInt8[Array, "B M"]) -> Beginning:
+    """`network.begin`; networks that can only encode begin with the shots themselves."""
+    if hasattr(network, "begin"):
+        return network.begin(syndrome)
+    return Beginning(network.encode(syndrome), syndrome, None)
 
 
 def denoise_many(network: Any, memory: Array) -> DenoiseMany:

@@ -24,6 +24,13 @@ class Unmasked(NamedTuple):
     logits: Float32[Array, "B K"]
     steps: Int32[Array, " B"]
 
+    def on(self, guess: UInt8[Array, "B K"] | None) -> "Unmasked":
+        """The shots' own logicals, where these are what a first guess left of them."""
+        if guess is None:
+            return self
+        signs = 1 - 2 * guess.astype(jnp.float32)
+        return Unmasked(self.logicals ^ guess, signs * self.logits, self.steps)
+
     @property
     def log_likelihood(self) -> Float32[Array, " B"]:
         """Sum of log q(bit) over the revealed bits: the shot's confidence."""

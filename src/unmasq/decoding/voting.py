@@ -12,7 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int32, UInt8
 
-from unmasq.decoding.rules import MemoryRule
+from unmasq.decoding.rules import MemoryRule, begin
 from unmasq.models.views import Views
 from unmasq.translates import Translates
 
@@ -42,11 +42,14 @@ class Voters(eqx.Module):
         """Encodes once, decodes every view, and carries the answers back before they vote."""
         shots, count = syndrome.shape[0], self.views.order
         elements = jnp.arange(count, dtype=jnp.int32)
-        memory = self.views.seen(self.network.encode(syndrome), elements)
+        encoded, syndrome, guess = begin(self.network, syndrome)
+        memory = self.views.seen(encoded, elements)
         found = rule.reveal(self.network, memory, num_logicals)
         moved = found.logicals.reshape(shots, count, -1).astype(jnp.float32)
         parity = jnp.mod(moved + self.views.offsets(syndrome, elements), 2)
         answers = jnp.mod(jnp.einsum("ekl,bel->bek", self.back, parity), 2).astype(jnp.uint8)
+        if guess is not None:
+            answers = answers ^ guess[:, None]
         weights = jnp.exp(found.log_likelihood).reshape(shots, count)
         steps = jnp.max(found.steps.reshape(shots, count), axis=1)
         return Voted(*count_votes(answers, weights), steps)

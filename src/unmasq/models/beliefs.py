@@ -1,9 +1,13 @@
-"""What belief propagation makes of a syndrome, as an input of the network.
+"""Belief propagation before the network: a first guess of the error, and how sure it is.
 
 A layer passes messages once between neighbouring checks; belief propagation does it many times for
-next to nothing. Each check is told the log-odds of its qubits' bits after a few, some and all of
-the iterations: of the bit that flips this check, and of the other one.
+next to nothing, and mostly finds an error with the syndrome. The network decodes what is left: the
+syndrome of guess and error together, and the logicals that they flip together. It is told the
+log-odds of each check's qubits after a few, some and all of the iterations: of the bit that flips
+this check, and of the other one.
 """
+
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,73 +17,116 @@ import numpy as np
 from jaxtyping import Array, Float, Int32, PRNGKeyArray, UInt8
 
 from unmasq.models.geometry import Geometry
-from unmasq.quaternary import QubitOdds, TannerGraph, bit_odds, graph_of, min_sum
+from unmasq.quaternary import (
+    BpResult,
+    QubitOdds,
+    TannerGraph,
+    bp4_on_the_way,
+    graph_of,
+    min_sum,
+    syndrome_of,
+)
 
 ASSUMED_P = 0.08  # of the depolarizing channel; min-sum depends little on it
 SCALING = 0.5
 _CERTAIN = 6.0  # log-odds that count as nearly sure
 
 
-class BeliefEmbedding(eqx.Module):
-    """Log-odds around each check, as a vector for the check."""
+class Believed(NamedTuple):
+    """What belief propagation makes of shots."""
 
-    weight: Float[Array, "kinds features d"]
-    kind: Int32[Array | np.ndarray, " n"]
+    features: Float[Array, "n features B"]  # in -1..1 for each check; 0 where a qubit is missing
+    left: UInt8[Array, "n B"]  # the checks that guess and error flip together
+    guess: UInt8[Array, "B K"]  # the logicals that the guess flips
+
+
+class Beliefs(eqx.Module):
+    """Quaternary min-sum on the problem's graph. Nothing here is trained."""
+
     graph_x: TannerGraph
     graph_z: TannerGraph
     x_checks: Int32[Array | np.ndarray, " n_x"]
     z_checks: Int32[Array | np.ndarray, " n_z"]
     back: Int32[Array | np.ndarray, " n"]  # place of each check in (X checks, Z checks)
+    logicals_of_x: UInt8[Array | np.ndarray, "K qubits"]
+    logicals_of_z: UInt8[Array | np.ndarray, "K qubits"]
     iterations: tuple[int, ...] = eqx.field(static=True)
 
-    def __init__(
-        self, num_iterations: int, geometry: Geometry, tied: bool, width: int, *, key: PRNGKeyArray
-    ):
+    def __init__(self, num_iterations: int, geometry: Geometry):
         if geometry.qubits is None:
             raise ValueError(
                 f"bp_iterations must be 0 for other noise than code capacity: got {num_iterations}."
             )
-        num_qubits = int(geometry.qubits.max()) + 1
-        qubits = np.where(geometry.qubits < 0, num_qubits, geometry.qubits)
+        self.logicals_of_x = geometry.qubits.logicals_of_x
+        self.logicals_of_z = geometry.qubits.logicals_of_z
+        num_qubits = self.logicals_of_x.shape[1]
+        of_checks = geometry.qubits.of_checks
+        qubits = np.where(of_checks < 0, num_qubits, of_checks)
         self.x_checks, self.z_checks = (
             np.flatnonzero(geometry.layout.check_type == kind).astype(np.int32) for kind in (0, 1)
         )
         self.back = np.argsort(np.concatenate([self.x_checks, self.z_checks])).astype(np.int32)
         self.graph_x = graph_of(qubits[self.x_checks], num_qubits)
         self.graph_z = graph_of(qubits[self.z_checks], num_qubits)
-        self.kind = geometry.check_kinds(tied)
         self.iterations = looks(num_iterations)
-        features = 2 * len(self.iterations) * qubits.shape[1]
-        shape = (int(self.kind.max()) + 1, features, width)
-        self.weight = jr.normal(key, shape) / np.sqrt(features)
 
-    def __call__(self, bits: UInt8[Array, "n B"]) -> Float[Array, "n B d"]:
-        by_kind = jax.nn.one_hot(self.kind, self.weight.shape[0], dtype=self.weight.dtype)
-        weight = jnp.einsum("nk,kfd->nfd", by_kind, self.weight)
-        features = self.features(bits).astype(self.weight.dtype)
-        return jnp.einsum("nfb,nfd->nbd", features, weight)
+    @property
+    def num_features(self) -> int:
+        return 1 + 2 * len(self.iterations) * self.graph_x.qubits.shape[1]
 
-    def features(self, bits: UInt8[Array, "n B"]) -> Float[Array, "n features B"]:
-        """Between -1 (surely flipped) and 1; 0 where a check has fewer qubits than others."""
-        odds = bit_odds(
+    def __call__(self, bits: UInt8[Array, "n B"]) -> Believed:
+        prior = jnp.full((1, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
+        found = bp4_on_the_way(
             self.graph_x,
             self.graph_z,
-            QubitOdds(*[jnp.full((1, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)))] * 3),
+            QubitOdds(prior, prior, prior),
             bits[self.x_checks] == 1,
             bits[self.z_checks] == 1,
             iterations=self.iterations,
             check_rule=min_sum(SCALING),
         )
-        seen = []
-        for x_odds, z_odds in odds:
-            x_side = jnp.concatenate(
-                [_around(self.graph_x, z_odds), _around(self.graph_x, x_odds)], axis=1
+        odds = jnp.concatenate([self._around(each) for each in found], axis=1)
+        fired = 1 - 2 * bits[:, None, :].astype(jnp.float32)
+        features = jnp.concatenate([fired, jnp.tanh(odds / _CERTAIN)], axis=1)
+        last = found[-1]
+        explained = jnp.concatenate(
+            [syndrome_of(self.graph_x, last.z_bits), syndrome_of(self.graph_z, last.x_bits)]
+        )[self.back]
+        flips = _parity(self.logicals_of_x, last.x_bits) ^ _parity(self.logicals_of_z, last.z_bits)
+        return Believed(features, bits ^ explained.astype(jnp.uint8), flips.T)
+
+    def _around(self, found: BpResult) -> Float[Array, "n around B"]:
+        """Odds of each check's qubits: those of the bit that it sees, then of the other."""
+        x_side, z_side = (
+            jnp.concatenate([_gathered(graph, seen), _gathered(graph, other)], axis=1)
+            for graph, seen, other in (
+                (self.graph_x, found.z_odds, found.x_odds),
+                (self.graph_z, found.x_odds, found.z_odds),
             )
-            z_side = jnp.concatenate(
-                [_around(self.graph_z, x_odds), _around(self.graph_z, z_odds)], axis=1
-            )
-            seen.append(jnp.concatenate([x_side, z_side])[self.back])
-        return jnp.tanh(jnp.concatenate(seen, axis=1) / _CERTAIN)
+        )
+        return jnp.concatenate([x_side, z_side])[self.back]
+
+
+class BeliefEmbedding(eqx.Module):
+    """The features of each check as a vector, by its kind."""
+
+    beliefs: Beliefs
+    weight: Float[Array, "kinds features d"]
+    kind: Int32[Array | np.ndarray, " n"]
+
+    def __init__(
+        self, num_iterations: int, geometry: Geometry, tied: bool, width: int, *, key: PRNGKeyArray
+    ):
+        self.beliefs = Beliefs(num_iterations, geometry)
+        self.kind = geometry.check_kinds(tied)
+        features = self.beliefs.num_features
+        shape = (int(self.kind.max()) + 1, features, width)
+        self.weight = jr.normal(key, shape) / np.sqrt(features)
+
+    def __call__(self, features: Float[Array, "n features B"]) -> Float[Array, "n B d"]:
+        by_kind = jax.nn.one_hot(self.kind, self.weight.shape[0], dtype=self.weight.dtype)
+        weight = jnp.einsum("nk,kfd->nfd", by_kind, self.weight)
+        return jnp.einsum("nfb,nfd->nbd", features.astype(self.weight.dtype), weight)
 
 
 def looks(num_iterations: int) -> tuple[int, ...]:
@@ -91,6 +138,11 @@ def looks(num_iterations: int) -> tuple[int, ...]:
     return tuple(sorted({num_iterations // 9, num_iterations // 3, num_iterations} - {0}))
 
 
-def _around(graph: TannerGraph, odds: Float[Array, "n B"]) -> Float[Array, "checks degree B"]:
+def _gathered(graph: TannerGraph, odds: Float[Array, "n B"]) -> Float[Array, "checks degree B"]:
     padded = jnp.concatenate([odds, jnp.zeros((1, odds.shape[1]))])
     return jnp.take(padded, graph.qubits, axis=0)
+
+
+def _parity(matrix: UInt8[Array | np.ndarray, "K n"], bits: Array) -> UInt8[Array, "K B"]:
+    sums = jnp.einsum("kn,nb->kb", matrix.astype(jnp.float32), bits.astype(jnp.float32))
+    return jnp.mod(sums, 2).astype(jnp.uint8)

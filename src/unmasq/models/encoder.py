@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
-from unmasq.models.beliefs import BeliefEmbedding
+from unmasq.models.beliefs import BeliefEmbedding, Believed
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
 from unmasq.models.layers import Block, Places
@@ -36,7 +36,7 @@ class RecurrentEncoder(eqx.Module):
     """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R, with attention A * K[r] in every block."""
 
     embedding: CheckEmbedding
-    beliefs: BeliefEmbedding | None  # networks that are told them; one frame
+    told: BeliefEmbedding | None  # networks that begin with belief propagation; one frame
     blocks: list[Block]
     code_weights: Float[Array, "frames V"] | None  # K[r]; None without blocks
     places: Places
@@ -56,7 +56,7 @@ class RecurrentEncoder(eqx.Module):
         self.grid = geometry.layout.grid()
         embedding_key, *block_keys = jr.split(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
-        self.beliefs = (
+        self.told = (
             BeliefEmbedding(
                 config.bp_iterations, geometry, tied, config.width, key=jr.fold_in(key, 0)
             )
@@ -79,10 +79,19 @@ class RecurrentEncoder(eqx.Module):
                 code_weights.reshape(len(code_weights), -1)[:, first], jnp.float32
             )
 
+    def believe(self, syndrome: UInt8[Array, "B M"]) -> Believed | None:
+        """What belief propagation makes of the shots, for networks that begin with it."""
+        if self.told is None:
+            return None
+        return self.told.beliefs(_frames_of(syndrome, jnp.asarray(self.grid))[0])
+
     def __call__(
-        self, syndrome: UInt8[Array, "B M"], last_frame: Int32[Array, " B"] | None = None
+        self,
+        syndrome: UInt8[Array, "B M"],
+        last_frame: Int32[Array, " B"] | None = None,
+        believed: Believed | None = None,
     ) -> Float[Array, "n B d"]:
-        """M_R, or M_r at each shot's own r = last_frame."""
+        """M_R, or M_r at each shot's own r = last_frame; `believed` where it is known already."""
 
         def step(state: Array, frame: tuple) -> tuple[Array, None]:
             new = self._advance(state, *frame[1:])
@@ -90,7 +99,7 @@ class RecurrentEncoder(eqx.Module):
                 return new, None
             return jnp.where((frame[0] <= last_frame)[None, :, None], new, state), None
 
-        return self._scan(step, syndrome)[0]
+        return self._scan(step, syndrome, believed=believed or self.believe(syndrome))[0]
 
     def all_frames(
         self, syndrome: UInt8[Array, "B M"], count: int | None = None
@@ -106,17 +115,20 @@ class RecurrentEncoder(eqx.Module):
         return states
 
     def _scan(
-        self, step: Callable, syndrome: UInt8[Array, "B M"], count: int | None = None
+        self,
+        step: Callable,
+        syndrome: UInt8[Array, "B M"],
+        count: int | None = None,
+        believed: Believed | None = None,
     ) -> tuple[Array, Array | None]:
         grid = jnp.asarray(self.grid[:count])
         frames, sites = grid.shape
         bits = _frames_of(syndrome, grid)
         width = self.embedding.table.shape[-1]
-        state = (
-            jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
-            if self.beliefs is None
-            else self.beliefs(bits[0])
-        )
+        state = jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
+        if self.told is not None and believed is not None:
+            state = self.told(believed.features)
+            bits = believed.left[None]
         numbers = jnp.arange(frames, dtype=jnp.int32)
         # Unrolled: a loop would keep the compiler from fusing across frames.
         weights = None if self.code_weights is None else self.code_weights[:count]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unmasq.frames import check_correlations
 from unmasq.models.config import NetworkConfig
-from unmasq.pauli_channel import qubits_of_checks
+from unmasq.pauli_channel import Qubits, qubits_of
 from unmasq.problem import DecodingProblem, Layout
 from unmasq.symmetry import Indices, Symmetry, TieTable, free_ties
 
@@ -22,7 +22,7 @@ class Geometry:
     layout: Layout
     num_logicals: int
     symmetry: Symmetry | None
-    qubits: Indices | None = None  # of each check (`qubits_of_checks`), for belief propagation
+    qubits: Qubits | None = None  # for networks that begin with belief propagation
 
     @staticmethod
     def of(problem: DecodingProblem) -> "Geometry":
@@ -59,10 +59,10 @@ class Geometry:
 
 
 def geometry_for(config: NetworkConfig, problem: DecodingProblem) -> Geometry:
-    """With the qubits, if the network is told what belief propagation makes of them."""
+    """With the qubits, if the network begins with belief propagation."""
     geometry = Geometry.of(problem)
     if config.bp_iterations and problem.noise == "code-capacity":
-        return dataclasses.replace(geometry, qubits=qubits_of_checks(problem))
+        return dataclasses.replace(geometry, qubits=qubits_of(problem))
     return geometry
 
 

@@ -1,5 +1,7 @@
 """The masked denoiser: syndrome and partly hidden logicals in, log-odds of each logical out."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,18 @@ from unmasq.models.config import NetworkConfig
 from unmasq.models.encoder import RecurrentEncoder
 from unmasq.models.geometry import Geometry
 from unmasq.models.layers import Block, LayerNorm, Linear, Places
+
+
+class Beginning(NamedTuple):
+    """Encoded shots, and which logicals and syndromes the denoiser means by them.
+
+    A network that begins with belief propagation speaks of what the guess left: the sum of the
+    logicals and `guess`, under the `syndrome` of guess and error together.
+    """
+
+    memory: Float[Array, "n B d"]
+    syndrome: UInt8[Array, "B M"]
+    guess: UInt8[Array, "B K"] | None
 
 
 class MaskedDenoiser(eqx.Module):
@@ -58,6 +72,16 @@ class MaskedDenoiser(eqx.Module):
     ) -> Float[Array, "n B d"]:
         """The checks' hidden state after all frames, or after each shot's `last_frame`."""
         return self.encoder(syndrome, last_frame)
+
+    def begin(self, syndrome: UInt8[Array, "B M"]) -> Beginning:
+        """Encodes shots; says what the denoiser's logicals are, if not the shots' own."""
+        believed = self.encoder.believe(syndrome)
+        memory = self.encoder(syndrome, believed=believed)
+        if believed is None:
+            return Beginning(memory, syndrome, None)
+        (sites,) = self.encoder.grid  # one frame: the detector at each site
+        left = jnp.zeros_like(syndrome).at[:, sites].set(believed.left.T)
+        return Beginning(memory, left, believed.guess)
 
     def denoise(
         self, memory: Float[Array, "n B d"], tokens: Int[Array, "B K"]

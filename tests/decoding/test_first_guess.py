@@ -1,0 +1,122 @@
+"""Networks that begin with belief propagation: every way of asking adds the guess back."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+from unmasq.building import problem_from_code
+from unmasq.checkpoint import save_weights
+from unmasq.codes import get_code
+from unmasq.decoding import diffusion_decoder
+from unmasq.decoding.beam import numbers_of
+from unmasq.decoding.diffusion_decoder import load
+from unmasq.diffusion.masking import MASK
+from unmasq.models import NetworkConfig, build_network, geometry_for
+from unmasq.sampling import EvaluationShots
+from unmasq.translates import translates_of
+
+CONFIG = NetworkConfig(
+    width=16,
+    feedforward=16,
+    heads=4,
+    encoder_layers=1,
+    decoder_layers=1,
+    ties="tied",
+    bp_iterations=9,
+)
+SHOTS = 64
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problem_from_code(get_code("bb18"), "code-capacity", 0.08)
+
+
+@pytest.fixture(scope="module")
+def syndromes(problem):
+    return np.asarray(EvaluationShots(problem).chunk(0).syndrome)[:SHOTS]
+
+
+@pytest.fixture(scope="module")
+def network(problem):
+    return build_network(CONFIG, geometry_for(CONFIG, problem), key=jr.key(3))
+
+
+@pytest.fixture(scope="module")
+def beginning(network, syndromes):
+    return eqx.filter_jit(network.begin)(jnp.asarray(syndromes))
+
+
+@pytest.fixture(scope="module")
+def guess(beginning):
+    return np.asarray(beginning.guess)
+
+
+def decoder_of(folder, problem, network):
+    header = {
+        "name": "n",
+        "structure_id": problem.structure_id,
+        "objective": "masked",
+        "num_steps": 8,
+    }
+    path = folder / "n.safetensors"
+    geometry, translates = geometry_for(CONFIG, problem), translates_of(problem)
+    save_weights(path, network, CONFIG, geometry, header, np.float32, translates)
+    return load(path)
+
+
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory, problem, network):
+    """A network that says of every logical that nothing is left to flip."""
+    sure = eqx.tree_at(
+        lambda net: (net.head.weight, net.head.bias),
+        network,
+        replace_fn=lambda leaf: jnp.full_like(leaf, -5.0 if leaf.ndim == 1 else 0.0),
+    )
+    return decoder_of(tmp_path_factory.mktemp("silent"), problem, sure)
+
+
+WAYS = {
+    "as trained": lambda decoder: decoder,
+    "T=1": lambda decoder: decoder.with_steps(1),
+    "adaptively": lambda decoder: decoder.with_threshold(2.0),
+    "beam": lambda decoder: decoder.with_beam(2),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_where_nothing_is_left_the_answer_is_the_guess(silent, syndromes, guess, way):
+    assert 0.1 < guess.any(axis=1).mean() < 0.9
+    soft = WAYS[way](silent).decode_soft(syndromes)
+    np.testing.assert_array_equal(soft.logicals, guess)
+    np.testing.assert_array_equal(soft.probabilities > 0.5, guess == 1)
+    np.testing.assert_allclose(soft.confidence, (1 / (1 + np.exp(-5))) ** 8, rtol=1e-3)
+
+
+def test_views_vote_on_what_is_left(silent, syndromes, beginning, guess, monkeypatch):
+    """No logical is flipped by nothing, in no view; where checks are left, views may differ."""
+    monkeypatch.setattr(diffusion_decoder, "SURE", 2.0)  # all shots are voted on
+    solved = ~np.asarray(beginning.syndrome).any(axis=1)
+    assert 0.5 < solved.mean() < 1
+    found = silent.with_views(3).decode_batch(syndromes)
+    np.testing.assert_array_equal(found[solved], guess[solved])
+
+
+def test_strings_are_numbered_by_the_logicals_themselves(silent, syndromes, guess):
+    table = silent.chain_log_probabilities(syndromes[:6])
+    np.testing.assert_allclose(np.exp(table).sum(axis=1), 1, rtol=1e-4)
+    np.testing.assert_array_equal(table.argmax(axis=1), numbers_of(guess[:6]))
+
+
+def test_what_is_left_is_decoded_and_added(tmp_path, problem, network, syndromes, beginning, guess):
+    """One pass, by hand."""
+    hidden = jnp.full(guess.shape, MASK, jnp.int32)
+    logits = np.asarray(eqx.filter_jit(network.denoise)(beginning.memory, hidden))
+    middle = float(np.median(logits))
+    network = eqx.tree_at(lambda net: net.head.bias, network, network.head.bias - middle)
+    left = (logits > middle).astype(np.uint8)
+    found = decoder_of(tmp_path, problem, network).with_steps(1).decode_batch(syndromes)
+    close = np.abs(logits - middle) < 1e-4
+    np.testing.assert_array_equal(found[~close], (left ^ guess)[~close])
