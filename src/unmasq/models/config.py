@@ -16,7 +16,7 @@ class NetworkConfig:
     ties: str = "free"
     norm: str = "post"
     biases: bool = True  # of linear maps and norms; their gradients cost passes over memory
-    bp_iterations: int = 0  # whose beliefs the network is told; code capacity only
+    bp_iterations: int = 0  # of belief propagation, before all else; code capacity only
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser
 

@@ -1,8 +1,8 @@
-"""[[144,12,12]], code-capacity noise: masked, tied, with belief propagation's odds as inputs.
+"""[[144,12,12]], code-capacity noise: masked, tied, begun with belief propagation.
 
 Run:    unmasq train bb144-capacity --fit-minutes 9 --out runs/bb144-capacity
-Cost:   not run yet with these inputs
-Expect: better than sixteen layers without them: of 131,072 shots 333 failures at p = 0.06 and 78 at
+Cost:   not run yet in this form
+Expect: better than sixteen layers without it: of 131,072 shots 333 failures at p = 0.06 and 78 at
         0.05, after 525 s of one H200
 """
 
