@@ -134,6 +134,7 @@ def test_a_stage_may_be_a_list_or_have_keys():
         ("objective=maskd", "Did you mean masked?"),
         ("objective=continuous", "objective continuous must go with its network: got masked."),
         ("translate_masks=true", "translate_masks must be false unless network.ties is tied"),
+        ("pool=3", "pool must be 1 for a network without bp_iterations: got 3"),
         ("generator=threefry", "Did you mean threefry2x32?"),
         ("stages=5", "stages must be a list: got 5."),
         ("stages=[5]", "stages[0] must have keys and values: got 5."),

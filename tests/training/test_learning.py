@@ -39,7 +39,7 @@ def capacity():
         ["num_steps=1", "optimizer.kind=muon"],
         ["objective=autoregressive", "compute_dtype=bfloat16"],
         ["optimizer.kind=muon", "compute_dtype=bfloat16", "network.ties=tied"],
-        ["network.ties=tied", "network.bp_iterations=4", "compute_dtype=bfloat16"],
+        ["network.ties=tied", "network.bp_iterations=4", "pool=2", "compute_dtype=bfloat16"],
         ["objective=continuous", "network.kind=continuous", "network.feedforward=64"],
     ],
     ids=[

@@ -16,7 +16,7 @@ from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.diffusion.loss import cross_entropy
 from unmasq.diffusion.masking import MASK
-from unmasq.models import Geometry, build_network
+from unmasq.models import Geometry, build_network, geometry_for
 from unmasq.models.views import repeated
 from unmasq.sampling import Shots, ShotSampler
 from unmasq.training import OptimizerConfig, override
@@ -24,7 +24,7 @@ from unmasq.training import update as update_module
 from unmasq.training.curriculum import FrameRange, frame_ranges
 from unmasq.training.loop import make_trainer
 from unmasq.training.objectives import autoregressive_objective, masked_objective
-from unmasq.training.update import learning_rates, make_optimizer
+from unmasq.training.update import learning_rates, make_optimizer, unsolved_first
 
 # The loss of a stage, on a network small enough to write the sum out
 
@@ -291,3 +291,27 @@ def test_bfloat16_computes_in_16_bit_and_keeps_float32_masters():
         losses[dtype] = np.asarray(found)
     np.testing.assert_allclose(losses["bfloat16"], losses["float32"], rtol=0.05)
     assert not np.array_equal(losses["bfloat16"], losses["float32"])
+
+
+# A pool of shots
+
+
+def test_of_a_pool_the_unsolved_shots_are_taken_and_stay_whole():
+    problem = problem_from_code(get_code("bb18"), "code-capacity", 0.08)
+    config = dataclasses.replace(TINY.network, bp_iterations=9)
+    network = build_network(config, geometry_for(config, problem), key=jr.key(0))
+    shots = eqx.filter_jit(ShotSampler(problem))(jnp.full((256,), 0.08), key=jr.key(1))
+    unsolved = np.asarray(eqx.filter_jit(network.unsolved)(shots.syndrome))
+    assert 0 < unsolved.sum() < 200
+    left = np.asarray(eqx.filter_jit(network.begin)(shots.syndrome).syndrome)
+    np.testing.assert_array_equal(unsolved, left.any(axis=1))
+    pairs = np.concatenate([np.asarray(part) for part in shots], axis=1)
+    wanted = np.concatenate([pairs[unsolved], pairs[~unsolved]])
+    for count in (int(unsolved.sum()) // 2, 200):
+        taken = eqx.filter_jit(unsolved_first)(network, shots, count)
+        np.testing.assert_array_equal(np.concatenate(taken, axis=1), wanted[:count])
+
+
+def test_without_a_first_guess_all_shots_are_unsolved(stage):
+    _, network, shots, _ = stage
+    assert eqx.filter_jit(network.unsolved)(shots.syndrome).all()

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float, Float32, Int, Int32, PRNGKeyArray, UInt8
+from jaxtyping import Array, Bool, Float, Float32, Int, Int32, PRNGKeyArray, UInt8
 
 from unmasq.diffusion.masking import NUM_TOKENS
 from unmasq.models.config import NetworkConfig
@@ -82,6 +82,13 @@ class MaskedDenoiser(eqx.Module):
         (sites,) = self.encoder.grid  # one frame: the detector at each site
         left = jnp.zeros_like(syndrome).at[:, sites].set(believed.left.T)
         return Beginning(memory, left, believed.guess)
+
+    def unsolved(self, syndrome: UInt8[Array, "B M"]) -> Bool[Array, " B"]:
+        """Shots whose syndrome the first guess does not explain; all, without one."""
+        believed = self.encoder.believe(syndrome)
+        if believed is None:
+            return jnp.ones(syndrome.shape[0], bool)
+        return jnp.any(believed.left == 1, axis=0)
 
     def denoise(
         self, memory: Float[Array, "n B d"], tokens: Int[Array, "B K"]

@@ -13,6 +13,7 @@ RECIPE = TrainConfig(
     name="bb144-capacity",
     num_updates=20_000,
     batch_size=2048,
+    pool=4,
     problem=ProblemConfig("bb144", "code-capacity"),
     network=NetworkConfig(
         width=192,

@@ -13,6 +13,7 @@ RECIPE = TrainConfig(
     name="bb72-capacity",
     num_updates=20_000,
     batch_size=4096,
+    pool=3,
     problem=ProblemConfig("bb72", "code-capacity"),
     network=NetworkConfig(
         width=192,

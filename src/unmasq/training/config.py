@@ -114,6 +114,7 @@ class TrainConfig:
     name: str
     num_updates: int
     batch_size: int  # fresh shots per update, over all devices
+    pool: int = 1  # shots drawn for each of them; those that belief propagation solves are left out
     problem: ProblemConfig = ProblemConfig()
     network: NetworkConfig = NetworkConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -136,7 +137,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if not self.name or self.name != self.name.strip(" .") or set(self.name) & set("/\\"):
             raise ValueError(f"name must be a plain file name: got '{self.name}'.")
-        counts = ("num_updates", "batch_size", "masks_per_shot", "updates_per_call")
+        counts = ("num_updates", "batch_size", "pool", "masks_per_shot", "updates_per_call")
         _require(self, "be at least 1", lambda x: x >= 1, *counts)
         optional = ("num_steps", "evaluate_every")
         _require(self, "be at least 1", lambda x: x is None or x >= 1, *optional)
@@ -151,6 +152,10 @@ class TrainConfig:
         share = sum(stage.fraction for stage in self.stages)
         if share > 1 + 1e-9:
             raise ValueError(f"stages must have fractions of at most 1 together: got {share:.6g}.")
+        if self.pool > 1 and not self.network.bp_iterations:
+            raise ValueError(
+                f"pool must be 1 for a network without bp_iterations: got {self.pool}."
+            )
         if self.translate_masks and self.network.ties != "tied":
             raise ValueError(
                 f"translate_masks must be false unless network.ties is tied: got "

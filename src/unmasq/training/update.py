@@ -138,9 +138,13 @@ class Trainer:
         key = jr.fold_in(jr.fold_in(self._key, state.step), state.rollbacks)
         p_key, shot_key, loss_key = jr.split(key, 3)
         p_top = training_p(config.noise, state.step, schedule.num_updates)
-        spread = jr.uniform(p_key, (config.batch_size,), minval=config.noise.low, maxval=1.0)
+        drawn = (config.batch_size * config.pool,)
+        spread = jr.uniform(p_key, drawn, minval=config.noise.low, maxval=1.0)
         p = jax.lax.with_sharding_constraint(p_top * spread, self._by_shot)
-        shots = jax.lax.with_sharding_constraint(sampler(p, key=shot_key), self._by_shot)
+        shots = sampler(p, key=shot_key)
+        if config.pool > 1:
+            shots = unsolved_first(eqx.combine(state.weights, fixed), shots, config.batch_size)
+        shots = jax.lax.with_sharding_constraint(shots, self._by_shot)
 
         def loss_of(weights: PyTree) -> Float32[Array, ""]:
             network = cast_floats(eqx.combine(weights, fixed), jnp.dtype(config.compute_dtype))
@@ -211,6 +215,15 @@ class Trainer:
         memory = jnp.concatenate(list(states), axis=1)
         used = logicals[:, frames.first : frames.last + 1]
         return memory, jnp.concatenate([used[:, i] for i in range(used.shape[1])]), syndrome
+
+
+def unsolved_first(network: MaskedDenoiser, shots: Shots, count: int) -> Shots:
+    """So many of the shots: those that belief propagation leaves unsolved, then others.
+
+    The choice is by the syndrome alone, so what it says about the logicals stays true.
+    """
+    chosen = jnp.argsort(~network.unsolved(shots.syndrome))[:count]
+    return Shots(shots.syndrome[chosen], shots.logicals[chosen])
 
 
 def _is_finite(tree: PyTree) -> Bool[Array, ""]:
