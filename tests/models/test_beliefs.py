@@ -109,6 +109,8 @@ def test_the_network_uses_them_and_a_weight_file_carries_them(tmp_path, problem,
     assert np.abs(beginning.memory - begin(without).memory).max() > 0.1
     encode = eqx.filter_jit(lambda net: net.encode(shots.syndrome))
     np.testing.assert_allclose(encode(network), beginning.memory, atol=1e-5)
+    (only,) = eqx.filter_jit(lambda net: net.encoder.all_frames(shots.syndrome))(network)
+    np.testing.assert_allclose(only, beginning.memory, atol=1e-5)
     header = {"name": "n", "structure_id": "s", "objective": "masked", "num_steps": 8}
     path = tmp_path / "n.safetensors"
     save_weights(path, network, config, geometry, header, np.float32)
@@ -124,5 +126,7 @@ def test_only_code_capacity_noise_has_them(problem):
     plain = dataclasses.replace(CONFIG, bp_iterations=0)
     assert geometry_for(plain, problem).qubits is None
     assert build_network(plain, Geometry.of(problem), key=jr.key(0)).encoder.told is None
+    with pytest.raises(ValueError, match="bp_iterations must be 0 for a continuous network: got 9"):
+        dataclasses.replace(CONFIG, kind="continuous")
     with pytest.raises(ValueError, match="bp_iterations must be at least 0"):
         dataclasses.replace(CONFIG, bp_iterations=-1)

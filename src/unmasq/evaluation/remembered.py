@@ -1,7 +1,6 @@
 """Answers to syndromes that were decoded before: at low error rates most shots repeat one.
 
-Under code-capacity noise on [[72,12,6]] at p = 0.005 ten million shots hold about a hundred
-thousand different syndromes. A decoder that answers by the syndrome alone need see each only once.
+A decoder that answers by the syndrome alone need see each only once.
 """
 
 import itertools

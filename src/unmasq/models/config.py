@@ -27,6 +27,10 @@ class NetworkConfig:
         for name in ("encoder_layers", "bp_iterations"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be at least 0: got {getattr(self, name)}.")
+        if self.kind == "continuous" and self.bp_iterations:
+            raise ValueError(
+                f"bp_iterations must be 0 for a continuous network: got {self.bp_iterations}."
+            )
         if self.width % self.heads:
             raise ValueError(
                 f"heads must divide width: got {self.heads} heads for width {self.width}."

@@ -99,7 +99,7 @@ class RecurrentEncoder(eqx.Module):
                 return new, None
             return jnp.where((frame[0] <= last_frame)[None, :, None], new, state), None
 
-        return self._scan(step, syndrome, believed=believed or self.believe(syndrome))[0]
+        return self._scan(step, syndrome, believed=believed)[0]
 
     def all_frames(
         self, syndrome: UInt8[Array, "B M"], count: int | None = None
@@ -126,6 +126,7 @@ class RecurrentEncoder(eqx.Module):
         bits = _frames_of(syndrome, grid)
         width = self.embedding.table.shape[-1]
         state = jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
+        believed = believed or self.believe(syndrome)
         if self.told is not None and believed is not None:
             state = self.told(believed.features)
             bits = believed.left[None]
