@@ -13,7 +13,7 @@ help:
 	@echo "make test       format check, lint, types, tests (minutes)"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make demo       decode the [[72,12,6]] code on this machine"
-	@echo "make weights    train a network like the shipped one from scratch (32 minutes of one H200)"
+	@echo "make weights    train networks like the shipped ones from scratch (44 minutes of one H200)"
 	@echo "make format     format the code and apply the lint's safe fixes"
 	@echo "make clean      remove .venv and all caches"
 

@@ -1,11 +1,13 @@
-"""Trains a network like the shipped `bb72-circuit` from scratch: 32 minutes of one H200.
+"""Trains networks like the shipped ones from scratch, with the settings in their cards.
 
-    python benchmarks/train_shipped.py runs/weights
+    python benchmarks/train_shipped.py runs/weights                 # all: 44 minutes of one H200
+    python benchmarks/train_shipped.py runs/weights bb72-capacity   # one of them: 3 minutes
 
-Three runs, each on from the weights of the one before; their settings are in the model's card.
-Killed, it goes on where it was.
+Where a network has several runs, each goes on from the weights of the one before. Killed, it goes
+on where it was.
 """
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,6 @@ from pathlib import Path
 import jax
 
 UNMASQ = (sys.executable, "-c", "from unmasq.cli import main; main()")
-RECIPE = "bb72-circuit"
 ONE_MASK = ("masks_per_shot=1", "translate_masks=false")
 TUNE = (
     "stages=[]",
@@ -23,32 +24,45 @@ TUNE = (
     "optimizer.flat_until=0.02",
     "optimizer.last=0.005",
 )
-RUNS = (
-    ("num_updates=10677", *ONE_MASK),
-    ("num_updates=4500", *ONE_MASK, *TUNE),
-    ("num_updates=4398", *TUNE),
-)
+RUNS: dict[str, tuple[tuple[str, ...], ...]] = {  # settings of each run, by recipe
+    "bb72-circuit": (
+        ("num_updates=10677", *ONE_MASK),
+        ("num_updates=4500", *ONE_MASK, *TUNE),
+        ("num_updates=4398", *TUNE),
+    ),
+    "bb72-capacity": (("num_updates=3439",),),
+    "bb144-capacity": (("num_updates=10568",),),
+}
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit("error: give one folder for the runs.")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="for the runs")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(RUNS)}")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(RUNS):
+        sys.exit(f"error: NAME must be one of {', '.join(RUNS)}: got {', '.join(sorted(unknown))}.")
     if jax.default_backend() == "cpu":
         sys.exit("error: JAX must see a GPU: got the CPU alone. On a CPU this takes weeks.")
+    for name in arguments.names or RUNS:
+        train(name, arguments.folder / name)
+
+
+def train(name: str, folder: Path) -> None:
     before: Path | None = None
-    for number, settings in enumerate(RUNS, 1):
-        run = Path(sys.argv[1]) / str(number)
-        if not (run / f"{RECIPE}.safetensors").exists():
-            subprocess.run([*UNMASQ, *words(run, before, settings)], check=True)
+    for number, settings in enumerate(RUNS[name], 1):
+        run = folder / str(number)
+        if not (run / f"{name}.safetensors").exists():
+            subprocess.run([*UNMASQ, *words(name, run, before, settings)], check=True)
         before = run
 
 
-def words(run: Path, before: Path | None, settings: tuple[str, ...]) -> list[str]:
+def words(name: str, run: Path, before: Path | None, settings: tuple[str, ...]) -> list[str]:
     """What to ask of `unmasq`: to begin the run, or to go on with it."""
     if run.exists():
         return ["train", "--resume", str(run)]
     start = [] if before is None else ["--init", str(before)]
-    return ["train", RECIPE, "--out", str(run), *start, "--set", *settings]
+    return ["train", name, "--out", str(run), *start, "--set", *settings]
 
 
 if __name__ == "__main__":

@@ -48,9 +48,13 @@ def test_the_catalogue_still_builds_its_problem(path):
     assert problem.structure_id == model.structure_id
 
 
-def test_sinter_finds_the_model_of_a_memory_circuit_and_it_decodes(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "p"), [("bb72-circuit", 0.003), ("bb72-capacity", 0.03), ("bb144-capacity", 0.03)]
+)
+def test_sinter_finds_the_model_of_a_circuit_and_it_decodes(monkeypatch, name, p):
     monkeypatch.delenv("UNMASQ_MODELS", raising=False)
-    circuit = circuit_from_code(get_code("bb72"), "circuit", 0.003)
+    facts = find_model(name).header["problem"]
+    circuit = circuit_from_code(get_code(facts["code"]), facts["noise"], p)
     dem = circuit.detector_error_model()
     compiled = sinter_decoders(steps=[1])["unmasq,T=1"].compile_decoder_for_dem(dem=dem)
     detectors, actual = circuit.compile_detector_sampler(seed=1).sample(
@@ -59,7 +63,7 @@ def test_sinter_finds_the_model_of_a_memory_circuit_and_it_decodes(monkeypatch):
     predicted = compiled.decode_shots_bit_packed(bit_packed_detection_event_data=detectors)
     assert actual.any(axis=1).sum() > 10  # doing nothing would fail these
     assert (predicted != actual).any(axis=1).sum() <= 4  # expected: fewer than one
-    assert load("bb72-circuit").name in sinter_decoders()
+    assert load(name).name in sinter_decoders()
 
 
 @pytest.fixture
@@ -72,14 +76,17 @@ def script():
     return module
 
 
-def test_make_weights_runs_what_the_card_says(script):
-    """Every run of the card, in order; how many updates a call makes is left out."""
-    card = find_model(script.RECIPE).card
+@every_model
+def test_make_weights_runs_what_the_card_says(path, script):
+    """Every run of the card, in order; updates a call makes and evaluations are left out."""
+    card = find_model(path.stem).card
     runs = [*card["history"], card]
-    for settings, run in zip(script.RUNS, runs, strict=True):
-        found = override(get_recipe(script.RECIPE), settings)
+    for settings, run in zip(script.RUNS[path.stem], runs, strict=True):
+        found = override(get_recipe(path.stem), settings)
         expected = from_json(json.dumps(run["recipe"]))  # what is newer than the card: by default
-        assert dataclasses.replace(found, updates_per_call=expected.updates_per_call) == expected
+        free = ("updates_per_call", "evaluate_p", "evaluate_shots")
+        same = {name: getattr(expected, name) for name in free}
+        assert dataclasses.replace(found, **same) == expected
 
 
 def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
@@ -92,7 +99,7 @@ def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
         run.mkdir(exist_ok=True, parents=True)
         if len(asked) == 2:  # killed in the middle of the second run
             raise KeyboardInterrupt
-        (run / "bb72-circuit.safetensors").touch()
+        (run / f"{run.parent.name}.safetensors").touch()
 
     monkeypatch.setattr(script.subprocess, "run", stopped)
     monkeypatch.setattr(script.jax, "default_backend", lambda: "gpu")
@@ -101,11 +108,27 @@ def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
         script.main()
     script.main()
     starts = [words[1] for words in asked]
-    assert starts == ["bb72-circuit", "bb72-circuit", "--resume", "bb72-circuit"]
-    assert [words[words.index("--init") + 1] for words in asked if "--init" in words] == [
-        str(tmp_path / "1"),
-        str(tmp_path / "2"),
+    assert starts == [
+        *("bb72-circuit", "bb72-circuit", "--resume", "bb72-circuit"),
+        *("bb72-capacity", "bb144-capacity"),
     ]
+    assert [words[words.index("--init") + 1] for words in asked if "--init" in words] == [
+        str(tmp_path / "bb72-circuit" / "1"),
+        str(tmp_path / "bb72-circuit" / "2"),
+    ]
+
+
+def test_make_weights_trains_one_model_alone(script, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(script.subprocess, "run", lambda command, check: asked.append(command))
+    monkeypatch.setattr(script.jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(script.sys, "argv", ["train_shipped.py", str(tmp_path), "bb72-capacity"])
+    script.main()
+    (command,) = asked
+    assert "bb72-capacity" in command
+    monkeypatch.setattr(script.sys, "argv", ["train_shipped.py", str(tmp_path), "bb73"])
+    with pytest.raises(SystemExit, match="NAME must be one of bb72-circuit"):
+        script.main()
 
 
 def test_make_weights_wants_a_gpu(script, monkeypatch):

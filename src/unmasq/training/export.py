@@ -80,10 +80,11 @@ def card_text(card: Mapping[str, Any]) -> str:
     `benchmarks/model_card.py` adds what was measured later: "measured" counts and "timings".
     """
     about = card["problem"]
+    rounds = f"{about['num_rounds']} rounds, " if about["num_rounds"] else ""
     lines = [
         f"# {card['name']}",
         "",
-        f"Decoder for `{about['name']}`, {about['noise']} noise, {about['num_rounds']} rounds, "
+        f"Decoder for `{about['name']}`, {about['noise']} noise, {rounds}"
         f"basis {about['basis']}: {card['num_detectors']} detectors in, "
         f"{card['num_logicals']} logicals out.",
         "",
@@ -109,7 +110,8 @@ def card_text(card: Mapping[str, Any]) -> str:
     if card.get("evaluation"):
         lines += [
             "",
-            "Block error rate (any logical wrong, all rounds together), numbered shots of the",
+            f"Block error rate (any logical wrong{', all rounds together' if rounds else ''}), "
+            "numbered shots of the",
             f"training seed, asked as trained (T = {card['num_steps']}), and with T = 1:",
             "",
             "| p | failures / shots | rate | T = 1 failures |",
