@@ -3,7 +3,7 @@
 Run:    unmasq train bb144-capacity --fit-minutes 9 --out runs/bb144-capacity
 Cost:   21.6 million samples in 526 s of one H200
 Expect: at most what BP4+OSD-10 has: of 131,072 shots 48 failures at p = 0.05 (58), 228 at 0.06
-        (258), 2342 at 0.08
+        (258), 11,567 at 0.1 (11,623)
 """
 
 from unmasq.models import NetworkConfig
