@@ -162,6 +162,10 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
             "beam and views must not be given together",
         ),
         ((*problem, "--decoders", "bposd-xz", "--views", 4), "must hold unmasq for --views"),
+        ((*problem, "--decoders", "bposd-xz", "--guess"), "must hold unmasq for --guess"),
+        ((*problem, *model, "--guess"), "guess must be asked of a model that begins with belief"),
+        ((*problem, *model, "--guess", "--discard-below", 0.9), "guess and discard_below must not"),
+        ((*problem, *model, "--guess", "--discard-curve", "x.png"), "--guess and --discard-curve"),
         ((*problem, "--decoders", "bposd-xz", "--cluster", "here"), "cluster must be local:N"),
         ((*problem, *model, "--cluster", "local:2", "--workers", 2), "choose one"),
     ]

@@ -1,5 +1,7 @@
 """Networks that begin with belief propagation: every way of asking adds the guess back."""
 
+import pickle
+
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
@@ -10,7 +12,9 @@ from unmasq.building import problem_from_code
 from unmasq.checkpoint import save_weights
 from unmasq.codes import get_code
 from unmasq.decoding import diffusion_decoder
+from unmasq.decoding.asking import Asking
 from unmasq.decoding.beam import numbers_of
+from unmasq.decoding.compiled import compiled, compiled_guess
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.diffusion.masking import MASK
 from unmasq.models import NetworkConfig, build_network, geometry_for
@@ -120,3 +124,79 @@ def test_what_is_left_is_decoded_and_added(tmp_path, problem, network, syndromes
     found = decoder_of(tmp_path, problem, network).with_steps(1).decode_batch(syndromes)
     close = np.abs(logits - middle) < 1e-4
     np.testing.assert_array_equal(found[~close], (left ^ guess)[~close])
+
+
+# The guess taken where it explains the syndrome
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory, problem, network):
+    """An untrained network, which often overrules the guess."""
+    return decoder_of(tmp_path_factory.mktemp("asked"), problem, network)
+
+
+@pytest.fixture(scope="module")
+def solved(beginning):
+    solved = ~np.asarray(beginning.syndrome).any(axis=1)
+    assert 0.5 < solved.mean() < 1
+    return solved
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_network_is_asked_about_unsolved_shots_alone(asked, syndromes, guess, solved, way):
+    decoder = WAYS[way](asked)
+    plain, found = decoder.decode_soft(syndromes), decoder.with_guess().decode_soft(syndromes)
+    assert (plain.logicals != guess)[solved].any()
+    np.testing.assert_array_equal(found.logicals[solved], guess[solved])
+    np.testing.assert_array_equal(found.logicals[~solved], plain.logicals[~solved])
+    assert np.isnan(found.confidence[solved]).all()
+    assert np.isnan(found.probabilities[solved]).all()
+    assert not found.steps[solved].any()
+    np.testing.assert_allclose(found.confidence[~solved], plain.confidence[~solved], rtol=1e-4)
+    np.testing.assert_array_equal(found.steps[~solved], plain.steps[~solved])
+
+
+def test_views_vote_on_unsolved_shots_alone(asked, syndromes, guess, solved, monkeypatch):
+    monkeypatch.setattr(diffusion_decoder, "SURE", 2.0)
+    voting = asked.with_views(3)
+    found = voting.with_guess().decode_batch(syndromes)
+    np.testing.assert_array_equal(found[solved], guess[solved])
+    np.testing.assert_array_equal(found[~solved], voting.decode_batch(syndromes)[~solved])
+
+
+@pytest.mark.parametrize("shots", [0, 1, 3, SHOTS])
+@pytest.mark.parametrize("part", [1, 4])
+def test_the_guess_of_a_shot_does_not_depend_on_its_batch(
+    asked, syndromes, monkeypatch, shots, part
+):
+    whole = asked.with_guess().decode_batch(syndromes)
+    monkeypatch.setitem(diffusion_decoder.UNSOLVED_PART, "cpu", part)
+    found = asked.with_guess().decode_batch(syndromes[:shots])
+    np.testing.assert_array_equal(found, whole[:shots])
+
+
+def test_a_guessing_decoder_compiles_beforehand_and_travels(asked, syndromes, monkeypatch):
+    monkeypatch.setitem(diffusion_decoder.UNSOLVED_PART, "cpu", 8)
+    decoder = pickle.loads(pickle.dumps(asked.with_steps(2).with_guess()))
+    assert decoder.name == f"{asked.name},T=2,guess"
+    assert decoder.with_guess(False).name == f"{asked.name},T=2"
+    decoder.warm_up(SHOTS)
+    functions = [
+        compiled_guess(decoder._structure),
+        compiled(decoder._structure, decoder.rule, decoder.num_logicals, decoder.dtype),
+    ]
+    sizes = [function._cache_size() for function in functions]
+    assert all(sizes)
+    decoder.decode_batch(syndromes)
+    assert [function._cache_size() for function in functions] == sizes
+
+
+def test_a_guess_is_refused_where_it_cannot_be(tmp_path, problem, asked):
+    with pytest.raises(ValueError, match="guess must not be asked with discards"):
+        asked.with_discard(0.9).with_guess()
+    with pytest.raises(ValueError, match="guess and discard_below must not be given together"):
+        Asking(guess=True, discard_below=0.9)
+    plain = load("bb72-circuit")
+    with pytest.raises(ValueError, match="'bb72-circuit' does not"):
+        plain.with_guess()
+    assert plain.with_guess(False).name == plain.name

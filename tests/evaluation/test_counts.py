@@ -84,6 +84,7 @@ OTHERS = {
     "num_steps": 2,
     "threshold": 1.0,
     "views": 4,
+    "guess": True,
     "discard_below": 0.9,
 }
 

@@ -301,7 +301,7 @@ def test_of_a_pool_the_unsolved_shots_are_taken_and_stay_whole():
     config = dataclasses.replace(TINY.network, bp_iterations=9)
     network = build_network(config, geometry_for(config, problem), key=jr.key(0))
     shots = eqx.filter_jit(ShotSampler(problem))(jnp.full((256,), 0.08), key=jr.key(1))
-    unsolved = np.asarray(eqx.filter_jit(network.unsolved)(shots.syndrome))
+    unsolved = ~np.asarray(eqx.filter_jit(network.guess)(shots.syndrome).solved)
     assert 0 < unsolved.sum() < 200
     left = np.asarray(eqx.filter_jit(network.begin)(shots.syndrome).syndrome)
     np.testing.assert_array_equal(unsolved, left.any(axis=1))
@@ -310,8 +310,3 @@ def test_of_a_pool_the_unsolved_shots_are_taken_and_stay_whole():
     for count in (int(unsolved.sum()) // 2, 200):
         taken = eqx.filter_jit(unsolved_first)(network, shots, count)
         np.testing.assert_array_equal(np.concatenate(taken, axis=1), wanted[:count])
-
-
-def test_without_a_first_guess_all_shots_are_unsolved(stage):
-    _, network, shots, _ = stage
-    assert eqx.filter_jit(network.unsolved)(shots.syndrome).all()

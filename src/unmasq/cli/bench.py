@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from unmasq.decoding.decoder import Decoder
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+    from unmasq.evaluation.contenders import NetworkSettings
     from unmasq.evaluation.latency import Timing
     from unmasq.problem import DecodingProblem
 
@@ -46,6 +47,10 @@ def bench(
         list[int] | None,
         typer.Option(help="Translates that vote on shots the network is not sure of; 1 for none."),
     ] = None,
+    guess: Annotated[
+        bool,
+        typer.Option("--guess", help="Take the first guess (BP's) where it explains the syndrome."),
+    ] = False,
     batches: Annotated[list[int] | None, typer.Option(help="Batch sizes.")] = None,
     seconds: Annotated[float, typer.Option(help="Time for each measurement.")] = 2.0,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
@@ -57,13 +62,15 @@ def bench(
 ) -> None:
     """Time decoders on real shots; compilation is not in the numbers."""
     from unmasq.cli.evaluate import problem_and_model
+    from unmasq.evaluation.contenders import NetworkSettings
     from unmasq.evaluation.jobs import ShotReader
 
     names = decoders or [NETWORK]
     decoding_problem, model = problem_and_model(names, model, problem, [p or DEFAULT_P])
     if p is not None:
         decoding_problem = decoding_problem.at(p)
-    timed = _decoders(names, decoding_problem, model, steps, threshold or [], views or [], dtype)
+    settings = NetworkSettings(guess=guess or None, dtype=dtype)
+    timed = _decoders(names, decoding_problem, model, steps, threshold or [], views or [], settings)
     syndromes, _ = ShotReader(decoding_problem, seed).read(0, 1024)
     timings = _time_all(timed, syndromes, batches, seconds)
     _print(timings, decoding_problem, json_output)
@@ -80,9 +87,9 @@ def _decoders(
     steps: Sequence[int] | None,
     thresholds: Sequence[float],
     views: Sequence[int],
-    dtype: str | None,
+    settings: "NetworkSettings",
 ) -> "list[Decoder]":
-    from unmasq.evaluation.contenders import NetworkSettings, baseline
+    from unmasq.evaluation.contenders import baseline
     from unmasq.evaluation.jobs import Job, require_structure
 
     found: list = []
@@ -91,7 +98,7 @@ def _decoders(
             found.append(Job(baseline(name), problem).make_decoder())
             continue
         assert model is not None
-        decoder = NetworkSettings(dtype=dtype).load(model)
+        decoder = settings.load(model)
         require_structure(decoder.name, decoder.structure_id, problem)
         chosen = steps or _sweep(decoder)
         asked = [decoder.with_steps(T) for T in chosen] or [decoder]

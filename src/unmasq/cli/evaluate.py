@@ -63,6 +63,10 @@ def evaluate(
         list[int] | None,
         typer.Option(help="Translates that vote on shots the network is not sure of."),
     ] = None,
+    guess: Annotated[
+        bool,
+        typer.Option("--guess", help="Take the first guess (BP's) where it explains the syndrome."),
+    ] = False,
     discard_below: Annotated[
         float | None, typer.Option(help="Discard shots of lower confidence (post-selection).")
     ] = None,
@@ -93,13 +97,17 @@ def evaluate(
 
     names = decoders or [NETWORK]
     asked = {"--steps": steps, "--threshold": threshold, "--beam": beam, "--views": views}
+    asked["--guess"] = guess or None
     given = [option for option, value in asked.items() if value is not None]
     if given and NETWORK not in names:
         raise ValueError(f"--decoders must hold {NETWORK} for {given[0]}: got {', '.join(names)}.")
+    if guess and discard_curve is not None:
+        raise ValueError("--guess and --discard-curve must not be given together: choose one.")
     decoding_problem, model = problem_and_model(names, model, problem, p)
     settings = {
         "threshold": threshold,
         "beam": beam,
+        "guess": guess or None,
         "discard_below": discard_below,
         "dtype": dtype,
     }

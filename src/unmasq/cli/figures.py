@@ -69,7 +69,8 @@ def _draw(
 def _is_plain(counts: "Counts") -> bool:
     """Asked in T steps and in no other special way."""
     point = counts.point
-    return point.num_steps is not None and point.views is None and point.discard_below is None
+    special = (point.views, point.guess, point.discard_below)
+    return point.num_steps is not None and all(value is None for value in special)
 
 
 def _named(counts: "Counts", names: Mapping[str, str]) -> "Counts":

@@ -56,6 +56,10 @@ def predict(
     views: Annotated[
         int | None, typer.Option(help="Translates that vote on shots the network is not sure of.")
     ] = None,
+    guess: Annotated[
+        bool,
+        typer.Option("--guess", help="Take the first guess (BP's) where it explains the syndrome."),
+    ] = False,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
 ) -> None:
     """Predict observables from detection events, with sinter's flag names."""
@@ -75,12 +79,15 @@ def predict(
         write_shots(obs_out, obs_out_format, _decode_all(baseline, syndromes))
         _say_count(len(syndromes), obs_out)
         return
+    if guess and probabilities_out is not None:
+        raise ValueError("--guess and --probabilities_out must not be given together: choose one.")
     if model is None:
         raise ValueError("--model must be given: a name that `unmasq models` lists, or a file.")
     settings = NetworkSettings(
         steps=steps,
         threshold=threshold,
         views=views,
+        guess=guess or None,
         discard_below=discard_below,
         dtype=dtype,
     )

@@ -15,10 +15,12 @@ class Asking:
     threshold: float | None = None  # tau of adaptive unmasking
     beam: int | None = None  # width
     views: int | None = None  # translates that vote on unsure shots
+    guess: bool | None = None  # taken where it explains the syndrome
     discard_below: float | None = None  # confidence
 
     def __post_init__(self) -> None:
-        for names in (("steps", "threshold", "beam"), ("beam", "views")):
+        rivals = (("steps", "threshold", "beam"), ("beam", "views"), ("guess", "discard_below"))
+        for names in rivals:
             given = [name for name in names if getattr(self, name) is not None]
             if len(given) > 1:
                 raise ValueError(
@@ -34,6 +36,8 @@ class Asking:
             decoder = decoder.with_beam(self.beam)
         if self.views is not None:
             decoder = decoder.with_views(self.views)
+        if self.guess is not None:
+            decoder = decoder.with_guess(self.guess)
         if self.discard_below is not None:
             decoder = decoder.with_discard(self.discard_below)
         return decoder

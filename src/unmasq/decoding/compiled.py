@@ -16,6 +16,7 @@ from unmasq.decoding.beam import chain_log_probabilities
 from unmasq.decoding.rules import Rule, begin, denoise_many
 from unmasq.decoding.unmasking import Unmasked
 from unmasq.decoding.voting import Voted
+from unmasq.models.masked import Guess
 
 
 @functools.lru_cache(maxsize=64)
@@ -38,6 +39,16 @@ def compiled_vote(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> 
             return jax.tree.unflatten(structure, leaves)(rule, syndrome, num_logicals)
 
     return jax.jit(vote)
+
+
+@functools.lru_cache(maxsize=8)
+def compiled_guess(structure: Any) -> Callable:
+    """What belief propagation says, for a network that begins with it."""
+
+    def guess(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Guess:
+        return jax.tree.unflatten(structure, leaves).guess(syndrome)
+
+    return jax.jit(guess)
 
 
 @functools.lru_cache(maxsize=8)

@@ -2,7 +2,8 @@
 
 One compiled function encodes a batch once and runs all unmasking steps on the device. Batches are
 padded to powers of two, so that few functions are compiled, and cut where they are large. A second
-function takes the shots that the first left unclear, where unmasking is adaptive or views vote.
+function takes the shots that the first left unclear, where unmasking is adaptive, views vote, or a
+guess was made.
 """
 
 import collections
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmasq.checkpoint import Weights, load_weights
-from unmasq.decoding.compiled import compiled, compiled_chain, compiled_vote
+from unmasq.decoding.compiled import compiled, compiled_chain, compiled_guess, compiled_vote
 from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.model_store import decoder_name, find_model
 from unmasq.decoding.rules import (
@@ -34,7 +35,8 @@ from unmasq.decoding.shot_batches import cut, pack, pad, padded_size, read_shots
 from unmasq.decoding.soft_output import SoftOutput, require_probability
 from unmasq.decoding.unmasking import Unmasked
 from unmasq.decoding.voting import Voted, Voters
-from unmasq.models import cast_floats
+from unmasq.models import MaskedDenoiser, cast_floats
+from unmasq.models.masked import Guess
 from unmasq.translates import Translates
 
 MAX_BATCH = {"cpu": 512}  # shots in one call to the device
@@ -42,6 +44,8 @@ MAX_BATCH_ACCELERATOR = 8192
 SURE = 0.999  # confidence from which on no vote is asked for; "views=" in names means this one too
 SPLIT_FROM = 16  # shots in a batch from which on adaptive unmasking leaves the clear ones behind
 SPLIT_PARTS = 8  # of a batch: the others go on in such parts, and so do votes
+UNSOLVED_PART = {"cpu": 16}  # shots that a guess leaves, in one call to the device
+UNSOLVED_PART_ACCELERATOR = 512
 _IN_FLIGHT = 4  # batches waiting on the device
 
 
@@ -101,6 +105,7 @@ class DiffusionDecoder:
         discard_below: float | None = None,
         translates: Translates | None = None,
         views: int = 1,
+        guess: bool = False,
     ):
         """`network` is a tree of arrays with `encode` and `denoise`, or one that predicts noise."""
         platform = jax.default_backend()
@@ -115,6 +120,13 @@ class DiffusionDecoder:
             raise ValueError(f"max_batch must be a power of two: got {max_batch}.")
         if discard_below is not None:
             require_probability(discard_below)
+            if guess:
+                raise ValueError("guess must not be asked with discards: it has no confidence.")
+        if guess and not _begins_with_a_guess(network):
+            raise ValueError(
+                "guess must be asked of a model that begins with belief propagation: "
+                f"'{identity.name}' does not."
+            )
         if views > 1 and isinstance(self.rule, ByBeam):
             raise ValueError("views must not be asked of a beam search: choose one.")
         if views > 1 and (translates is None or not isinstance(self.rule, MemoryRule)):
@@ -125,6 +137,8 @@ class DiffusionDecoder:
         self.discard_below = discard_below
         self.translates = translates
         self.views = views
+        self.guess = guess
+        self._unsolved_part = UNSOLVED_PART.get(platform, UNSOLVED_PART_ACCELERATOR)
         self._network = network
         compute = cast_floats(expand_ties(network), jnp.dtype(self.dtype))
         self._leaves, self._structure = jax.tree.flatten(compute)
@@ -164,6 +178,8 @@ class DiffusionDecoder:
             parts.append(self.rule.label)
         if self.views > 1:
             parts.append(f"views={self.views}")
+        if self.guess:
+            parts.append("guess")
         if self.discard_below is not None:
             parts.append(f"discard={self.discard_below:g}")
         return ",".join(parts)
@@ -224,6 +240,14 @@ class DiffusionDecoder:
             raise ValueError(f"views must lie in 1..{max(most, 1)}: got {count}.")
         return self._with(views=count)
 
+    def with_guess(self, guess: bool = True) -> "DiffusionDecoder":
+        """The same model, asked only about shots whose syndrome its first guess does not explain.
+
+        For models that begin with belief propagation. The others are predicted by the guess alone:
+        much faster where noise is low.
+        """
+        return self._with(guess=guess)
+
     def with_discard(self, below: float | None) -> "DiffusionDecoder":
         """The same model, giving up on shots whose confidence lies below a probability."""
         return self._with(discard_below=below)
@@ -258,6 +282,10 @@ class DiffusionDecoder:
     def warm_up(self, shots: int) -> None:
         """Compiles all that so many shots may need, whatever they are."""
         sizes = {padded_size(batch.stop - batch.start) for batch in cut(shots, self.max_batch)}
+        if self.guess:
+            for size in sizes:
+                self._guess(np.zeros((size, self.num_detectors), np.uint8))
+            sizes = {min(size, self._unsolved_part) for size in sizes}
         for size in sizes:
             passes = (self._first_pass(size), self._rest_of_steps(size), self._vote(size))
             for each in filter(None, passes):
@@ -297,7 +325,7 @@ class DiffusionDecoder:
         return _rebuild, (self._network, self.identity, self._settings())
 
     def _settings(self) -> dict[str, Any]:
-        names = ("rule", "dtype", "max_batch", "discard_below", "translates", "views")
+        names = ("rule", "dtype", "max_batch", "discard_below", "translates", "views", "guess")
         return {name: getattr(self, name) for name in names}
 
     def _with(self, **changes: Any) -> "DiffusionDecoder":
@@ -322,6 +350,27 @@ class DiffusionDecoder:
         return SoftOutput.joined(done, self.num_logicals)
 
     def _start(self, bits: NDArray[np.uint8], at_least: int = 1) -> Callable[[], SoftOutput]:
+        if not self.guess:
+            return self._ask(bits, at_least)
+        padded = pad(bits, max(padded_size(len(bits)), at_least))
+        return functools.partial(self._ask_unsolved, self._guess(padded), bits, len(padded))
+
+    def _guess(self, padded: NDArray[np.uint8]) -> Guess:
+        return compiled_guess(self._structure)(self._leaves, padded)
+
+    def _ask_unsolved(self, guess: Guess, bits: NDArray[np.uint8], padded: int) -> SoftOutput:
+        logicals, solved = (np.asarray(field)[: len(bits)] for field in guess)
+        soft = SoftOutput.guessed(logicals)
+        size = min(padded, self._unsolved_part)
+        unsolved = np.flatnonzero(~solved)
+        batches = [unsolved[batch] for batch in cut(len(unsolved), size)]
+        started = [self._ask(bits[batch], size) for batch in batches]
+        for batch, found in zip(batches, started, strict=True):
+            soft.write(batch, found())
+        return soft
+
+    def _ask(self, bits: NDArray[np.uint8], at_least: int = 1) -> Callable[[], SoftOutput]:
+        """Sends a batch to the network, whatever a guess would say."""
         padded = pad(bits, max(padded_size(len(bits)), at_least))
         first = self._first_pass(len(padded))
         return functools.partial(self._fetch, first.call(padded), bits, len(padded))
@@ -390,6 +439,10 @@ class _Pass(NamedTuple):
     call: Callable[[NDArray[np.uint8]], Any]
     size: int
     threshold: float
+
+
+def _begins_with_a_guess(network: Any) -> bool:
+    return isinstance(network, MaskedDenoiser) and network.encoder.told is not None
 
 
 def _rebuild(network: Any, identity: Identity, settings: dict[str, Any]) -> DiffusionDecoder:

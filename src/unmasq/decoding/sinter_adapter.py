@@ -46,13 +46,15 @@ def sinter_decoders(
     steps: Sequence[int] = (),
     thresholds: Sequence[float] = (),
     views: Sequence[int] = (),
+    guess: bool = False,
     discard_below: float = DISCARD_BELOW,
 ) -> dict[str, sinter.Decoder | sinter.Sampler]:
     """All known models for sinter, by name.
 
     Models are asked as they were trained; every T in `steps`, every tau in `thresholds` and every
-    number of voting `views` adds entries such as 'unmasq-<hash8>,T=1'. A `discard_below` other
-    than 0.9 is part of the names: 'unmasq-<hash8>-discard0.99'.
+    number of voting `views` adds entries such as 'unmasq-<hash8>,T=1', and so does `guess`, for
+    models that begin with belief propagation: 'unmasq-<hash8>,guess'. A `discard_below` other than
+    0.9 is part of the names: 'unmasq-<hash8>-discard0.99'.
 
     >>> [name for name in sinter_decoders() if not name.startswith("unmasq-")]
     ['unmasq']
@@ -67,15 +69,18 @@ def sinter_decoders(
     ways |= {f",T={count}": Asking(steps=count) for count in steps}
     ways |= {f",tau={tau:g}": Asking(threshold=tau) for tau in thresholds}
     ways |= {f",views={count}": Asking(views=count) for count in views}
+    ways |= {",guess": Asking(guess=True)} if guess else {}
     suffix = "-discard" if discard_below == DISCARD_BELOW else f"-discard{discard_below:g}"
     found: dict[str, sinter.Decoder | sinter.Sampler] = {}
     for name, find in finders.items():
         for way, asking in ways.items():
-            discarding = dataclasses.replace(asking, discard_below=discard_below)
-            found[name + way] = SinterDecoder(find, asking)
-            found[name + way + suffix] = SinterDecoder(find, discarding)
-            found[name + way + "-sampler"] = SinterSampler(find, asking)
-            found[name + way + suffix + "-sampler"] = SinterSampler(find, discarding)
+            kinds = {"": asking}
+            if not asking.guess:  # which has no confidence
+                kinds[suffix] = dataclasses.replace(asking, discard_below=discard_below)
+            for kind, settled in kinds.items():
+                found[name + way + kind] = SinterDecoder(find, settled)
+            for kind, settled in kinds.items():
+                found[f"{name}{way}{kind}-sampler"] = SinterSampler(find, settled)
     return found
 
 

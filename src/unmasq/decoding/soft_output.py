@@ -18,6 +18,7 @@ class SoftOutput:
     and the logicals it had revealed before k. `log_likelihood` adds the logs of the predicted
     values' probabilities: the log of the probability that the whole prediction is right. Where
     views voted, the one is the share of their votes, the other the log of the answer's support.
+    Both are NaN where a guess was taken and the network not asked.
     """
 
     logicals: NDArray[np.uint8]  # (B, K)
@@ -45,6 +46,14 @@ class SoftOutput:
             log_likelihood = -np.logaddexp(0, (1 - 2.0 * logicals) * logits).sum(axis=1)
             probabilities = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
         return SoftOutput(logicals, probabilities, log_likelihood.astype(np.float32), steps)
+
+    @staticmethod
+    def guessed(logicals: NDArray[np.uint8]) -> "SoftOutput":
+        """Predictions that the network has not been asked for."""
+        unknown = np.full(logicals.shape, np.nan, np.float32)
+        return SoftOutput(
+            logicals.copy(), unknown, unknown.sum(axis=1), np.zeros(len(logicals), np.int32)
+        )
 
     @staticmethod
     def joined(parts: "Sequence[SoftOutput]", num_logicals: int) -> "SoftOutput":

@@ -44,12 +44,13 @@ class Contender:
     num_steps: int | None = None
     threshold: float | None = None
     views: int | None = None
+    guess: bool | None = None
     discard_below: float | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
         """What goes into the `Point` beside the name."""
-        names = ("model_hash", "dtype", "num_steps", "threshold", "views", "discard_below")
+        names = ("model_hash", "dtype", "num_steps", "threshold", "views", "guess", "discard_below")
         return {name: getattr(self, name) for name in names}
 
 
@@ -91,6 +92,7 @@ def network(model: str | Path, settings: NetworkSettings | None = None) -> Conte
         num_steps=getattr(decoder.rule, "num_steps", None),
         threshold=getattr(decoder.rule, "threshold", None),
         views=decoder.views if decoder.views > 1 else None,
+        guess=decoder.guess or None,
         discard_below=decoder.discard_below,
     )
 

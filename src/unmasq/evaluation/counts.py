@@ -40,6 +40,7 @@ class Point:
     num_steps: int | None = None  # T of a diffusion decoder
     threshold: float | None = None  # tau of adaptive unmasking
     views: int | None = None  # translates that vote
+    guess: bool | None = None  # of belief propagation, taken where it explains the syndrome
     discard_below: float | None = None  # shots of lower confidence are discarded
 
     @classmethod

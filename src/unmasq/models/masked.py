@@ -28,6 +28,13 @@ class Beginning(NamedTuple):
     guess: UInt8[Array, "B K"] | None
 
 
+class Guess(NamedTuple):
+    """The logicals that belief propagation's guess flips, and whether it explains the syndrome."""
+
+    logicals: UInt8[Array, "B K"]
+    solved: Bool[Array, " B"]
+
+
 class MaskedDenoiser(eqx.Module):
     """Encode once, denoise many times: the encoder does not see the logicals.
 
@@ -83,12 +90,12 @@ class MaskedDenoiser(eqx.Module):
         left = jnp.zeros_like(syndrome).at[:, sites].set(believed.left.T)
         return Beginning(memory, left, believed.guess)
 
-    def unsolved(self, syndrome: UInt8[Array, "B M"]) -> Bool[Array, " B"]:
-        """Shots whose syndrome the first guess does not explain; all, without one."""
+    def guess(self, syndrome: UInt8[Array, "B M"]) -> Guess | None:
+        """What belief propagation says, for networks that begin with it."""
         believed = self.encoder.believe(syndrome)
         if believed is None:
-            return jnp.ones(syndrome.shape[0], bool)
-        return jnp.any(believed.left == 1, axis=0)
+            return None
+        return Guess(believed.guess, jnp.all(believed.left == 0, axis=0))
 
     def denoise(
         self, memory: Float[Array, "n B d"], tokens: Int[Array, "B K"]

@@ -222,7 +222,9 @@ def unsolved_first(network: MaskedDenoiser, shots: Shots, count: int) -> Shots:
 
     The choice is by the syndrome alone, so what it says about the logicals stays true.
     """
-    chosen = jnp.argsort(~network.unsolved(shots.syndrome))[:count]
+    guess = network.guess(shots.syndrome)
+    assert guess is not None  # or else the configuration has no pool
+    chosen = jnp.argsort(guess.solved)[:count]
     return Shots(shots.syndrome[chosen], shots.logicals[chosen])
 
 
