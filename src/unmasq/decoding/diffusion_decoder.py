@@ -44,7 +44,7 @@ MAX_BATCH_ACCELERATOR = 8192
 SURE = 0.999  # confidence from which on no vote is asked for; "views=" in names means this one too
 SPLIT_FROM = 16  # shots in a batch from which on adaptive unmasking leaves the clear ones behind
 SPLIT_PARTS = 8  # of a batch: the others go on in such parts, and so do votes
-UNSOLVED_PART = {"cpu": 16}  # shots that a guess leaves, in one call to the device
+UNSOLVED_PART = {"cpu": 4}  # shots that a guess leaves, in one call to the device
 UNSOLVED_PART_ACCELERATOR = 512
 _IN_FLIGHT = 4  # batches waiting on the device
 
