@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from unmasq.baselines import baseline_names
-from unmasq.decoding.model_store import find_model
+from unmasq.decoding.model_store import SHIPPED, find_model
 from unmasq.evaluation.failures import compare
 from unmasq.evaluation.stats_file import read_counts
 
@@ -110,7 +110,10 @@ def test_every_option_in_a_command_exists(command):
 
 
 def test_the_table_is_that_of_the_results():
-    """Failures, shots, interval and paired counts of every row, from the CSV and its flags."""
+    """Failures, shots, interval and paired counts of every row, from the CSV and its flags.
+
+    All decoders are shown for a p that is shown.
+    """
     path = ROOT / "results" / "bb72-circuit.csv"
     counts = read_counts(path)
     model = find_model("bb72-circuit")
@@ -131,15 +134,46 @@ def test_the_table_is_that_of_the_results():
         f"{alone.get(c.point, '')}|"
         for c in counts
     }
-    assert rows == set(re.findall(r"^\| 0\.00\d .*\|$", TEXT, re.M))
+    shown = set(re.findall(r"^\| 0\.00\d .*\|$", TEXT, re.M))
+    shown_p = {row.split()[1] for row in shown}
+    assert len(shown_p) >= 3
+    assert shown == {row for row in rows if row.split()[1] in shown_p}
 
 
-def test_the_card_holds_the_counts_of_the_results():
-    counts = read_counts(*(ROOT / "results" / f"bb72-{name}.csv" for name in ("circuit", "ways")))
-    found = {(c.point.p, c.point.decoder, c.errors, c.shots, str(c.rate)) for c in counts}
+@pytest.mark.parametrize(("code", "title"), [("bb72", "[[72,12,6]]"), ("bb144", "[[144,12,12]]")])
+def test_the_code_capacity_table_is_that_of_the_results(code, title):
+    path = ROOT / "results" / f"{code}-capacity.csv"
+    model = find_model(f"{code}-capacity")
+    assert model.model_hash[:16] in TEXT
+    counts = read_counts(path)
+    by_point = {c.point: c for c in counts}
+    rows = set()
+    for pair in compare(model.decoder_name, [(path, c) for c in counts]):
+        ours, other = by_point[pair.first], by_point[pair.second]
+        if other.point.decoder == "bp4-osd10" and ours.shots == other.shots:
+            rows.add(
+                f"| {title}, {ours.point.p:g} | {ours.shots} | {ours.errors}: {ours.rate} | "
+                f"{other.errors}: {other.rate} | "
+                f"{pair.paired.second_only}, {pair.paired.first_only} |"
+            )
+    shown = set(re.findall(rf"^\| {re.escape(title)}.*\|$", TEXT, re.M))
+    assert len(shown) >= 3
+    assert shown <= rows
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.safetensors")), ids=lambda path: path.stem)
+def test_the_cards_hold_the_counts_of_the_results(path):
+    """All of this very model, and those of the baselines on its shots."""
+    model = find_model(path)
+    counts = read_counts(
+        *sorted((ROOT / "results").glob(f"{model.header['problem']['code']}-*.csv"))
+    )
+    own = [c for c in counts if c.point.model_hash == model.model_hash]
+    shots = {c.point.shots_id for c in own}
+    others = [c for c in counts if c.point.model_hash is None and c.point.shots_id in shots]
+    found = {(c.point.p, c.point.decoder, c.errors, c.shots, str(c.rate)) for c in (*own, *others)}
     keys = ("p", "decoder", "errors", "shots", "rate")
-    measured = find_model("bb72-circuit").card["measured"]
-    assert {tuple(row[key] for key in keys) for row in measured} == found
+    assert {tuple(row[key] for key in keys) for row in model.card["measured"]} == found
 
 
 def test_the_tree_lists_what_is_there():
