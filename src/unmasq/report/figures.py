@@ -22,6 +22,8 @@ from unmasq.report.tables import describe_problem
 
 _MARKERS = "osD^vP*X<>"
 _FOREIGN_MARKERS = "x+1234"
+_MAX_INSIDE = 4  # labels of a legend that covers no line
+_LABEL_INCHES = 0.2
 _LEVEL_TICKS = 8  # numbers on an axis that stand side by side
 _LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 # From dark to light, so that a grey print keeps the order.
@@ -186,7 +188,7 @@ def _finish(
     note: str = "bars: 95 % intervals; arrows: nothing failed, 95 % upper bound",
     outside: bool = False,
 ) -> Figure:
-    """Adds the legend; `outside` for long labels beside lines that fill the axes."""
+    """Adds the legend; `outside` for long labels beside lines that fill the axes, or many."""
     handles, labels = axes.get_legend_handles_labels()
     settings: dict[str, Any] = {
         "fontsize": "small",
@@ -194,7 +196,8 @@ def _finish(
         "title_fontsize": "x-small",
         "handlelength": 3.5,
     }
-    if handles and outside:
+    if (handles and outside) or len(handles) > _MAX_INSIDE:
+        figure.set_figheight(figure.get_figheight() + _LABEL_INCHES * len(handles))
         figure.legend(handles, labels, loc="outside lower center", **settings)
     elif handles:
         axes.legend(handles, labels, **settings)
