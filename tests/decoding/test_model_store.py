@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,20 @@ def test_models_are_found_by_path_folder_name_and_result_name(files, own_models)
     ):
         assert find_model(given).path == files["second"]
     assert load("second").name == read_model(files["second"]).decoder_name
+
+
+def test_a_folder_without_weights_says_how_to_name_the_model(
+    files, own_models, tmp_path, monkeypatch
+):
+    """It may be a problem's folder, or a run that is not finished: never guess."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("second", "nothing"):
+        Path(name).mkdir()
+    with pytest.raises(ValueError, match=r"got none in nothing\.$"):
+        find_model("nothing")
+    file = re.escape(str(files["second"]))
+    with pytest.raises(ValueError, match=rf"got none in second\. For the known .*, {file}\.$"):
+        find_model("second")
 
 
 def test_an_unknown_name_suggests_the_nearest(own_models):

@@ -167,7 +167,9 @@ def _folder_models(folder: Path, *, shipped: bool = False) -> list[ModelFile]:
 def _only_model_in(folder: Path) -> ModelFile:
     models = _folder_models(folder)
     if not models:
-        raise ValueError(f"model must be a folder with a weight file: got none in {folder}.")
+        known = [model for model in known_models() if str(folder) in (model.name, model.path.stem)]
+        hint = f" For the known model of that name give its file, {known[0].path}." if known else ""
+        raise ValueError(f"model must be a folder with a weight file: got none in {folder}.{hint}")
     return _first_of_one_kind(models, f"the model in {folder}")
 
 
