@@ -1,11 +1,12 @@
 """A weight file of a small untrained network: enough to test everything around networks."""
 
+import dataclasses
 from pathlib import Path
 
 import jax.random as jr
 
 from unmasq.checkpoint import save_weights
-from unmasq.models import Geometry, NetworkConfig, build_network
+from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.problem import DecodingProblem
 
 CONFIG = NetworkConfig(
@@ -14,10 +15,16 @@ CONFIG = NetworkConfig(
 
 
 def write_tiny_network(
-    path: Path, problem: DecodingProblem, *, seed: int = 0, objective: str = "masked"
+    path: Path,
+    problem: DecodingProblem,
+    *,
+    seed: int = 0,
+    objective: str = "masked",
+    bp_iterations: int = 0,
 ) -> None:
     """Random weights for the problem; another seed makes another model."""
-    geometry = Geometry.of(problem)
+    config = dataclasses.replace(CONFIG, bp_iterations=bp_iterations)
+    geometry = geometry_for(config, problem)
     facts = ("name", "noise", "basis", "code", "num_rounds")
     header = {
         "name": path.stem,
@@ -26,5 +33,5 @@ def write_tiny_network(
         "num_steps": problem.num_logicals,
         "problem": {fact: getattr(problem, fact) for fact in facts},
     }
-    network = build_network(CONFIG, geometry, key=jr.key(seed))
-    save_weights(path, network, CONFIG, geometry, header)
+    network = build_network(config, geometry, key=jr.key(seed))
+    save_weights(path, network, config, geometry, header)

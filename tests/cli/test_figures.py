@@ -36,6 +36,8 @@ def results(tmp_path):
         swept = {**trained, "num_steps": steps}
         add(folder / "ways.csv", 7, decoder=f"{name},T={steps}", **swept)
     add(folder / "ways.csv", 4, decoder=f"{name},views=4", views=4, **trained)
+    special = {**trained, "num_steps": 6, "guess": True}
+    add(folder / "ways.csv", 4, decoder=f"{name},T=6,guess", **special)
     return folder
 
 

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import sinter
 
 from unmasq.building import circuit_from_code, problem_from_code
 from unmasq.codes import get_code
@@ -65,21 +64,6 @@ def test_sinter_finds_the_model_of_a_circuit_and_it_decodes(monkeypatch, name, p
     assert actual.any(axis=1).sum() > 10  # doing nothing would fail these
     assert (predicted != actual).any(axis=1).sum() <= 4  # expected: fewer than one
     assert load(name).name in sinter_decoders()
-
-
-@pytest.mark.parametrize("name", ["bb72-capacity", "bb144-capacity"])
-def test_sinter_takes_the_guess_where_it_explains_the_syndrome(monkeypatch, name):
-    """Doing nothing would fail half of the shots and more."""
-    monkeypatch.delenv("UNMASQ_MODELS", raising=False)
-    code = get_code(find_model(name).header["problem"]["code"])
-    circuit = circuit_from_code(code, "code-capacity", 0.03)
-    task = sinter.Task(circuit=circuit)
-    found = sinter_decoders(guess=True)
-    own = load(name).name
-    for way in ("unmasq,guess-sampler", f"{own},guess-sampler"):
-        stats = found[way].compiled_sampler_for_task(task).sample(64)
-        assert (stats.shots, stats.discards) == (64, 0)
-        assert stats.errors <= 6  # expected: fewer than one
 
 
 @pytest.fixture

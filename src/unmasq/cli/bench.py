@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NETWORK = "unmasq"
 DEFAULT_P = 0.003
+DEFAULT_CAPACITY_P = 0.05  # where data qubits fail once, and nothing else does
 CPU_BATCHES = (32, 256)
 ACCELERATOR_BATCHES = (64, 1024, 8192)
 BASELINE_BATCH = 64  # they decode shot by shot: larger batches tell nothing new
@@ -35,7 +36,8 @@ def bench(
         Path | None, typer.Option(help="Problem file; else that of the model (needs Stim).")
     ] = None,
     p: Annotated[
-        float | None, typer.Option(help="Error rate of the shots; else the problem's, or 0.003.")
+        float | None,
+        typer.Option(help="Error rate of the shots; else the problem's, or a typical one."),
     ] = None,
     steps: Annotated[
         list[int] | None, typer.Option(help="Unmasking steps T; else 1, half and all logicals.")
@@ -66,7 +68,11 @@ def bench(
     from unmasq.evaluation.jobs import ShotReader
 
     names = decoders or [NETWORK]
+    if guess and NETWORK not in names:
+        raise ValueError(f"--decoders must hold {NETWORK} for --guess: got {', '.join(names)}.")
     decoding_problem, model = problem_and_model(names, model, problem, [p or DEFAULT_P])
+    if problem is None and decoding_problem.noise == "code-capacity":
+        p = p or DEFAULT_CAPACITY_P
     if p is not None:
         decoding_problem = decoding_problem.at(p)
     settings = NetworkSettings(guess=guess or None, dtype=dtype)

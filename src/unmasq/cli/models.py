@@ -36,7 +36,7 @@ def models(
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("name", "in result files", "problem", "trained as", "parameters", "from"):
-        table.add_column(heading, no_wrap=heading != "problem")
+        table.add_column(heading, no_wrap=heading != "problem", overflow="fold")
     for r in records:
         table.add_row(
             escape(r["name"]),

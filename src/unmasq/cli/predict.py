@@ -72,6 +72,8 @@ def predict(
     if (discards_out is None) != (discard_below is None):
         raise ValueError("--discards_out and --discard_below must be given together.")
     if decoder != NETWORK:
+        if guess:
+            raise ValueError(f"--decoder must be {NETWORK} for --guess: got {decoder}.")
         if probabilities_out is not None or discards_out is not None:
             raise ValueError(f"--decoder must be {NETWORK} for probabilities: got {decoder}.")
         baseline = _baseline(decoder, problem)

@@ -299,7 +299,8 @@ class DiffusionDecoder:
         """Sends at most `max_batch` shots to the device; the returned call waits for them.
 
         The device decodes meanwhile, so a caller may prepare the next batch. All batches of a
-        caller may be padded to one size.
+        caller may be padded to one size. With a guess only that is made meanwhile: the network is
+        asked about the others by the returned call.
         """
         bits = read_shots(syndromes, self.num_detectors, bit_packed_shots)
         if not 1 <= len(bits) <= self.max_batch:

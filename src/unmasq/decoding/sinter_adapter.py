@@ -52,16 +52,18 @@ def sinter_decoders(
     """All known models for sinter, by name.
 
     Models are asked as they were trained; every T in `steps`, every tau in `thresholds` and every
-    number of voting `views` adds entries such as 'unmasq-<hash8>,T=1', and so does `guess`, for
-    models that begin with belief propagation: 'unmasq-<hash8>,guess'. A `discard_below` other than
-    0.9 is part of the names: 'unmasq-<hash8>-discard0.99'.
+    number of voting `views` adds entries such as 'unmasq-<hash8>,T=1'. With `guess` each comes
+    again as 'unmasq-<hash8>,T=1,guess', for models that begin with belief propagation. A
+    `discard_below` other than 0.9 is part of the names: 'unmasq-<hash8>-discard0.99'.
 
     >>> [name for name in sinter_decoders() if not name.startswith("unmasq-")]
     ['unmasq']
     """
     from unmasq.decoding.sinter_sampler import SinterSampler
 
-    models = [OneModel(str(model.path), model.model_hash) for model in known_models()]
+    files = known_models()
+    models = [OneModel(str(model.path), model.model_hash) for model in files]
+    guessing = {file.decoder_name for file in files if file.header["network"].get("bp_iterations")}
     finders: dict[str, Find] = {"unmasq": ByStructure(tuple(models))}
     for model in models:
         finders.setdefault(f"unmasq-{model.model_hash[:8]}", model)
@@ -69,11 +71,14 @@ def sinter_decoders(
     ways |= {f",T={count}": Asking(steps=count) for count in steps}
     ways |= {f",tau={tau:g}": Asking(threshold=tau) for tau in thresholds}
     ways |= {f",views={count}": Asking(views=count) for count in views}
-    ways |= {",guess": Asking(guess=True)} if guess else {}
+    if guess:
+        ways |= {f"{way},guess": dataclasses.replace(ways[way], guess=True) for way in ways}
     suffix = "-discard" if discard_below == DISCARD_BELOW else f"-discard{discard_below:g}"
     found: dict[str, sinter.Decoder | sinter.Sampler] = {}
     for name, find in finders.items():
         for way, asking in ways.items():
+            if asking.guess and name not in {"unmasq", *guessing}:
+                continue
             kinds = {"": asking}
             if not asking.guess:  # which has no confidence
                 kinds[suffix] = dataclasses.replace(asking, discard_below=discard_below)

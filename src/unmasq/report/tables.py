@@ -37,7 +37,7 @@ def rates_table(counts: Sequence[Counts]) -> Table:
             *(str(rate) if rate is not None else "-" for rate in rates),
         ]
         if with_discards:
-            cells.append(f"{c.discards / c.shots:.2%}" if c.seconds else "-")
+            cells.append(f"{c.discards / c.shots:.2%}" if c.shots else "-")
         cells.append(f"{1e3 * c.seconds / c.shots:.3g}" if c.seconds else "-")
         table.add_row(*cells)
     return table
