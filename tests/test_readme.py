@@ -200,5 +200,9 @@ def test_every_linked_file_exists():
     assert all((ROOT / link).exists() for link in links)
 
 
+def test_nothing_is_left_to_fill_in():
+    assert not re.search(r"@[A-Z]|TODO", TEXT)
+
+
 def test_it_is_short():
     assert len(TEXT.splitlines()) < MAX_LINES
