@@ -36,7 +36,8 @@ def models(
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("name", "in result files", "problem", "trained as", "parameters", "from"):
-        table.add_column(heading, no_wrap=heading != "problem", overflow="fold")
+        wraps = heading in ("problem", "trained as")
+        table.add_column(heading, no_wrap=not wraps, min_width=14 if heading == "problem" else None)
     for r in records:
         table.add_row(
             escape(r["name"]),
