@@ -35,7 +35,7 @@ def models(
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("name", "in result files", "problem", "trained as", "parameters", "from"):
+    for heading in ("name", "in result files", "problem", "trained as", "params", "from"):
         wraps = heading in ("problem", "trained as")
         table.add_column(heading, no_wrap=not wraps, min_width=14 if heading == "problem" else None)
     for r in records:
