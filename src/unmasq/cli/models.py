@@ -35,9 +35,10 @@ def models(
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("name", "in result files", "problem", "trained as", "params", "from"):
-        wraps = heading in ("problem", "trained as")
-        table.add_column(heading, no_wrap=not wraps, min_width=14 if heading == "problem" else None)
+    for heading in ("name", "in result files", "problem", "trained", "parameters", "from"):
+        wraps = heading in ("problem", "trained")
+        least = {"problem": 14, "trained": 6, "from": 7}.get(heading)  # no word is broken
+        table.add_column(heading, no_wrap=not wraps, min_width=least)
     for r in records:
         table.add_row(
             escape(r["name"]),
