@@ -35,10 +35,8 @@ def models(
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("name", "in result files", "problem", "trained", "parameters", "from"):
-        wraps = heading in ("problem", "trained")
-        least = {"problem": 14, "trained": 6, "from": 7}.get(heading)  # no word is broken
-        table.add_column(heading, no_wrap=not wraps, min_width=least)
+    for heading in ("name", "in result files", "problem", "trained as", "parameters", "from"):
+        table.add_column(heading, no_wrap=heading != "problem")
     for r in records:
         table.add_row(
             escape(r["name"]),
@@ -48,7 +46,7 @@ def models(
             f"{r['parameters']:,}",
             "shipped" if r["shipped"] else "own",
         )
-    Console().print(table)
+    Console(width=max(Console().width, 88)).print(table)  # narrower ones break words
     print("`unmasq models NAME` shows a model's card; --json has paths and full hashes.")
 
 
