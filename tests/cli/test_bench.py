@@ -56,7 +56,7 @@ def test_records_name_device_dtype_and_batch(folder, tmp_path, capsys):
 
 def test_the_table_says_that_compilation_is_out(folder, capsys):
     code, out, err = run(
-        capsys, "bench", "--model", folder / "tiny.safetensors", "--p", 0.05, "--batches", 4,
+        capsys, "bench", "--model", folder / "tiny.safetensors", "--batches", 4,
         "--seconds", 0.01,
     )  # fmt: skip
     assert code == 0, err

@@ -51,6 +51,13 @@ def test_no_errors_are_a_bound_and_discards_a_share():
     assert "25.00%" in text
 
 
+def test_shots_that_were_not_timed_have_their_share_of_discards_too():
+    untimed = dataclasses.replace(counts(0, discards=250), seconds=0.0)
+    text = printed(rates_table([untimed]))
+    assert "25.00%" in text
+    assert text.splitlines()[-1].rstrip().endswith("-")
+
+
 def test_a_point_without_shots_has_no_rate():
     assert "0 / 0" in printed(rates_table([Counts(POINT)]))
     assert "rate" not in counts_record(Counts(POINT))

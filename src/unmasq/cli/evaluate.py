@@ -96,8 +96,13 @@ def evaluate(
     from unmasq.evaluation.failures import compare as compare_counts
 
     names = decoders or [NETWORK]
-    asked = {"--steps": steps, "--threshold": threshold, "--beam": beam, "--views": views}
-    asked["--guess"] = guess or None
+    asked = {
+        "--steps": steps,
+        "--threshold": threshold,
+        "--beam": beam,
+        "--views": views,
+        "--guess": guess or None,
+    }
     given = [option for option, value in asked.items() if value is not None]
     if given and NETWORK not in names:
         raise ValueError(f"--decoders must hold {NETWORK} for {given[0]}: got {', '.join(names)}.")

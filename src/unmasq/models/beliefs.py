@@ -26,6 +26,7 @@ from unmasq.quaternary import (
     min_sum,
     syndrome_of,
 )
+from unmasq.sampling import parity
 
 ASSUMED_P = 0.08  # of the depolarizing channel; min-sum depends little on it
 SCALING = 0.5
@@ -92,8 +93,14 @@ class Beliefs(eqx.Module):
         explained = jnp.concatenate(
             [syndrome_of(self.graph_x, last.z_bits), syndrome_of(self.graph_z, last.x_bits)]
         )[self.back]
-        flips = _parity(self.logicals_of_x, last.x_bits) ^ _parity(self.logicals_of_z, last.z_bits)
-        return Believed(features, bits ^ explained.astype(jnp.uint8), flips.T)
+        of_x, of_z = (
+            parity(jnp.asarray(logicals, jnp.float32), flipped.T.astype(jnp.float32))
+            for logicals, flipped in (
+                (self.logicals_of_x, last.x_bits),
+                (self.logicals_of_z, last.z_bits),
+            )
+        )
+        return Believed(features, bits ^ explained.astype(jnp.uint8), of_x ^ of_z)
 
     def _around(self, found: BpResult) -> Float[Array, "n around B"]:
         """Odds of each check's qubits: those of the bit that it sees, then of the other."""
@@ -141,8 +148,3 @@ def looks(num_iterations: int) -> tuple[int, ...]:
 def _gathered(graph: TannerGraph, odds: Float[Array, "n B"]) -> Float[Array, "checks degree B"]:
     padded = jnp.concatenate([odds, jnp.zeros((1, odds.shape[1]))])
     return jnp.take(padded, graph.qubits, axis=0)
-
-
-def _parity(matrix: UInt8[Array | np.ndarray, "K n"], bits: Array) -> UInt8[Array, "K B"]:
-    sums = jnp.einsum("kn,nb->kb", matrix.astype(jnp.float32), bits.astype(jnp.float32))
-    return jnp.mod(sums, 2).astype(jnp.uint8)
