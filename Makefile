@@ -41,7 +41,7 @@ demo: setup
 
 weights: setup
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[cuda]'
-	$(BIN)/python benchmarks/train_shipped.py runs/weights
+	$(BIN)/python tools/train_shipped.py runs/weights
 
 format: setup
 	$(BIN)/ruff check --fix .

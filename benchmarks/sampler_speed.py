@@ -21,8 +21,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from unmasq.problem_file import load_problem
-from unmasq.sampling import CHUNK_SHOTS, EvaluationShots, ShotSampler
+from unmasq.problems.problem_file import load_problem
+from unmasq.shots.sampling import CHUNK_SHOTS, EvaluationShots, ShotSampler
 
 SECONDS = 2.0
 LOOP = 50  # batches in one call, as in training: a loop on the device

@@ -18,7 +18,7 @@ from pathlib import Path
 import jax
 
 from unmasq.models import Geometry, NetworkConfig
-from unmasq.problem_file import load_problem
+from unmasq.problems.problem_file import load_problem
 from unmasq.recipes import get_recipe
 from unmasq.training import override
 from unmasq.training.curriculum import frame_ranges

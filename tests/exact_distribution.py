@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 Fault = tuple[Iterable[int], Iterable[int], float]  # (detectors, logicals, probability)
 

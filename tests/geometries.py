@@ -4,8 +4,8 @@ import numpy as np
 
 from unmasq.codes import get_code
 from unmasq.models import Geometry
-from unmasq.pauli_channel import Qubits
-from unmasq.problem import Layout
+from unmasq.problems.pauli_channel import Qubits
+from unmasq.problems.problem import Layout
 
 
 def memory_geometry(code: str, rounds: int, basis: str = "X") -> Geometry:

@@ -15,43 +15,32 @@ PACKAGE = "unmasq"
 ORDER = [
     "suggest",
     "atomic_files",
-    "gf2",
-    "symmetry",
     "codes",
     "circuits",
-    "faults",
-    "problem",
-    "pauli_channel",
-    "translates",
-    "problem_file",
-    "stim_faults",
-    "building",
-    "frames",
-    "sampling",
+    "problems",
+    "shots",
     "diffusion",
-    "quaternary",
     "models",
-    "checkpoint",
     "decoding",
-    "training",
-    "recipes",
     "baselines",
     "evaluation",
+    "training",
+    "recipes",
     "report",
     "cli",
 ]
 
 # Rank alone would let these import training.
-NEVER_TRAINING = {"baselines", "evaluation", "report"}
+NEVER_TRAINING = {"report"}
 
 # Training runs on machines without them.
-STIM_FREE = {"models", "training", "sampling", "checkpoint"}
+STIM_FREE = {"shots", "models", "training"}
 STIM_PACKAGES = {"stim", "sinter", "ldpc"}
 
 MAX_LINES = 300
 # What is longer, and why.
 LONGER = {
-    "unmasq.checkpoint": "shards and weight files share names, hashes and errors",
+    "unmasq.models.weight_file": "shards and weight files share names, hashes and errors",
     "unmasq.decoding.diffusion_decoder": "one class; half of it is documentation with examples",
     "unmasq.evaluation.collect": "one loop over shots in flight; its parts make no sense alone",
 }
@@ -172,7 +161,7 @@ def _imports(
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(node, name, is_package)
             for alias in node.names:
-                # `from unmasq import gf2` and `from unmasq.codes import css` import modules.
+                # `from unmasq.codes import gf2` and `from unmasq.codes import css` import modules.
                 inner = f"{base}.{alias.name}"
                 yield Import(inner if inner in known else base, node.lineno, at_load)
         else:

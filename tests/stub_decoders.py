@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from unmasq.decoding.decoder import check_syndromes
 from unmasq.evaluation.contenders import Contender
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
+from unmasq.shots.batches import check_syndromes
 
 
 class Stub:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from geometries import capacity_geometry, memory_geometry
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.models import Geometry, build_network
+from unmasq.problems.building import problem_from_code
 from unmasq.recipes import RECIPES, get_recipe
 from unmasq.training import from_json, to_json
 from unmasq.training.curriculum import frame_ranges, learning_rate_factor

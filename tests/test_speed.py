@@ -9,9 +9,9 @@ import pytest
 # In a process of its own: no run-time type checks, and no other test's threads.
 PROGRAM = """
 import json, sys, time
-from unmasq.building import problem_from_code
+from unmasq.problems.building import problem_from_code
 from unmasq.codes import get_code
-from unmasq.problem_file import load_problem, save_problem
+from unmasq.problems.problem_file import load_problem, save_problem
 
 start = time.process_time()
 problem = problem_from_code(get_code("bb144"), "circuit", 0.003, 12, "X")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import jax.random as jr
 
-from unmasq.checkpoint import save_weights
 from unmasq.models import NetworkConfig, build_network, geometry_for
-from unmasq.problem import DecodingProblem
+from unmasq.models.weight_file import save_weights
+from unmasq.problems.problem import DecodingProblem
 
 CONFIG = NetworkConfig(
     width=16, feedforward=16, heads=2, encoder_layers=0, decoder_layers=1, ties="tied"

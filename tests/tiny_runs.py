@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 
-from unmasq.building import problem_from_matrices
 from unmasq.models import NetworkConfig
-from unmasq.problem import DecodingProblem
+from unmasq.problems.building import problem_from_matrices
+from unmasq.problems.problem import DecodingProblem
 from unmasq.training import OptimizerConfig, TrainConfig, to_json
 
 TINY = TrainConfig(

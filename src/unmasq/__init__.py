@@ -7,18 +7,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unmasq.building import (
+    from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
+    from unmasq.codes import CSSCode, bicycle_code, code_names, css_code, get_code
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
+    from unmasq.decoding.sinter_adapter import sinter_decoders
+    from unmasq.problems.building import (
         problem_from_circuit,
         problem_from_code,
         problem_from_dem,
         problem_from_matrices,
     )
-    from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
-    from unmasq.codes import CSSCode, bicycle_code, code_names, css_code, get_code
-    from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
-    from unmasq.decoding.sinter_adapter import sinter_decoders
-    from unmasq.problem import DecodingProblem
-    from unmasq.problem_file import load_problem, save_problem
+    from unmasq.problems.problem import DecodingProblem
+    from unmasq.problems.problem_file import load_problem, save_problem
 
 __version__ = "0.1.0.dev0"
 
@@ -45,7 +45,7 @@ __all__ = [
 
 _HOME = {
     "CSSCode": "unmasq.codes",
-    "DecodingProblem": "unmasq.problem",
+    "DecodingProblem": "unmasq.problems.problem",
     "DiffusionDecoder": "unmasq.decoding.diffusion_decoder",
     "NoiseModel": "unmasq.circuits",
     "bicycle_code": "unmasq.codes",
@@ -54,13 +54,13 @@ _HOME = {
     "css_code": "unmasq.codes",
     "get_code": "unmasq.codes",
     "load": "unmasq.decoding.diffusion_decoder",
-    "load_problem": "unmasq.problem_file",
+    "load_problem": "unmasq.problems.problem_file",
     "memory_circuit": "unmasq.circuits",
-    "problem_from_circuit": "unmasq.building",
-    "problem_from_code": "unmasq.building",
-    "problem_from_dem": "unmasq.building",
-    "problem_from_matrices": "unmasq.building",
-    "save_problem": "unmasq.problem_file",
+    "problem_from_circuit": "unmasq.problems.building",
+    "problem_from_code": "unmasq.problems.building",
+    "problem_from_dem": "unmasq.problems.building",
+    "problem_from_matrices": "unmasq.problems.building",
+    "save_problem": "unmasq.problems.problem_file",
     "sinter_decoders": "unmasq.decoding.sinter_adapter",
 }
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from unmasq.building import problem_from_matrices
-from unmasq.problem import DecodingProblem, Layout, fault_columns
+from unmasq.problems.building import problem_from_matrices
+from unmasq.problems.problem import DecodingProblem, Layout, fault_columns
 
 
 def identity_problem(size: int) -> DecodingProblem:
@@ -80,7 +80,7 @@ def joint_distribution(problem: DecodingProblem) -> tuple[np.ndarray, np.ndarray
     the logicals little-endian. Each fault mixes the distribution with itself shifted by the fault:
     no decoder and no sampling is involved.
     """
-    from unmasq import gf2
+    from unmasq.codes import gf2
 
     checks = problem.check_matrix.toarray()
     _, independent = gf2.row_reduce(checks.T.copy())

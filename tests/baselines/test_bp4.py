@@ -14,10 +14,10 @@ from baselines.small_problems import (
 from statistical import assert_rate
 from unmasq.baselines import make_baseline
 from unmasq.baselines.bp4 import QuaternaryBpOsd
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
-from unmasq.pauli_channel import pauli_channel
-from unmasq.quaternary import min_sum
+from unmasq.models.quaternary import min_sum
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.pauli_channel import pauli_channel
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from baselines.small_problems import repetition_problem, sampled_shots
 from statistical import assert_rate
 from unmasq.baselines import make_baseline
 from unmasq.baselines.bposd import BpOsd
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
+from unmasq.problems.building import problem_from_code
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from baselines.small_problems import (
 )
 from unmasq.baselines import make_baseline
 from unmasq.baselines.cosets import CosetSums, LikeliestCoset
-from unmasq.building import problem_from_code
 from unmasq.codes import CSSCode, get_code
-from unmasq.problem import DecodingProblem
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.problem import DecodingProblem
 
 HAMMING, ALL_SEVEN = all_bits(3)[1:].T.copy(), np.ones((1, 7), np.uint8)
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.small_problems import all_bits
-from unmasq import gf2
 from unmasq.baselines.osd import integer_weights, ordered_statistics
-from unmasq.codes import get_code
+from unmasq.codes import get_code, gf2
 
 
 def solve(checks, odds, syndromes, weights, order):

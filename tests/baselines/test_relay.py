@@ -5,8 +5,8 @@ import pytest
 
 from baselines.small_problems import sampled_shots
 from unmasq.baselines import make_baseline
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
+from unmasq.problems.building import problem_from_code
 
 pytest.importorskip("relay_bp")
 

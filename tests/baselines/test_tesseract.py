@@ -6,8 +6,8 @@ import pytest
 from baselines.small_problems import sampled_shots
 from unmasq.baselines import make_baseline
 from unmasq.baselines.tesseract import error_model
-from unmasq.building import problem_from_code, problem_from_dem, problem_from_matrices
 from unmasq.codes import get_code
+from unmasq.problems.building import problem_from_code, problem_from_dem, problem_from_matrices
 
 
 def test_the_error_model_is_the_problem_again():

@@ -7,9 +7,9 @@ import pytest
 import stim
 
 from exact_distribution import distribution, distribution_of
-from unmasq.building import problem_from_code
 from unmasq.circuits import capacity_circuit
 from unmasq.codes import css_code, get_code
+from unmasq.problems.building import problem_from_code
 
 FOUR_QUBITS = css_code([[1, 1, 1, 1]], [[1, 1, 1, 1]], "422")
 STEANE_CHECKS = [[1, 0, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 1]]

@@ -6,9 +6,9 @@ import pytest
 
 from command_line import refusal, run
 from tiny_network import write_tiny_network
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
-from unmasq.problem_file import save_problem
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.problem_file import save_problem
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import pytest
 
 from command_line import refusal, run
 from tiny_network import CONFIG, write_tiny_network
-from unmasq.building import problem_from_code
 from unmasq.cli import demo
 from unmasq.codes import get_code
 from unmasq.decoding.model_store import find_model
+from unmasq.problems.building import problem_from_code
 
 ROW = re.compile(
     r"\s*(0\.00\d) +(unmasq, T = \d|bposd-x) +(\d+) / (\d+) +(\S.*?) +(\d+) +([\d.]+)$"

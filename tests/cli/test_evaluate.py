@@ -15,11 +15,11 @@ import sinter
 
 from command_line import refusal, run
 from tiny_network import write_tiny_network
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.evaluation.failures import read_flags
 from unmasq.evaluation.stats_file import StatsFile, read_counts
-from unmasq.problem_file import save_problem
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.problem_file import save_problem
 
 UNMASQ = Path(sys.executable).parent / "unmasq"
 

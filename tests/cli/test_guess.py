@@ -12,14 +12,14 @@ import stim
 
 from command_line import refusal, run
 from tiny_network import write_tiny_network
-from unmasq.building import circuit_from_code, problem_from_code
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.decoding.sinter_adapter import sinter_decoders
 from unmasq.evaluation.stats_file import read_counts
-from unmasq.problem_file import save_problem
-from unmasq.sampling import EvaluationShots
+from unmasq.problems.building import circuit_from_code, problem_from_code
+from unmasq.problems.problem_file import save_problem
+from unmasq.shots.sampling import EvaluationShots
 
 SHOTS = 200
 CODE = get_code("bb18")

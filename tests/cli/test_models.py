@@ -6,10 +6,10 @@ import pytest
 
 from command_line import run
 from tiny_network import write_tiny_network
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
 from unmasq.decoding.model_store import read_model
+from unmasq.problems.building import problem_from_code
 
 PROBLEM = problem_from_code(get_code("bb18"), "code-capacity", 0.01)
 

@@ -8,10 +8,10 @@ import unmasq
 from command_line import refusal, run
 from tiny_network import write_tiny_network
 from unmasq.baselines import make_baseline
-from unmasq.building import circuit_from_code, problem_from_code
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
-from unmasq.problem_file import save_problem
+from unmasq.problems.building import circuit_from_code, problem_from_code
+from unmasq.problems.problem_file import save_problem
 
 SHOTS = 300
 

@@ -6,7 +6,7 @@ import pytest
 import stim
 
 from command_line import refusal, run
-from unmasq.problem_file import load_problem
+from unmasq.problems.problem_file import load_problem
 
 
 def sorted_errors(dem):

@@ -13,7 +13,7 @@ from quick_compilation import quickly_compiled
 from tiny_runs import TINY, repetition_problem
 from unmasq.cli.progress import TrainingDisplay, _clock
 from unmasq.cli.train import _new_run
-from unmasq.problem_file import save_problem
+from unmasq.problems.problem_file import save_problem
 from unmasq.recipes import RECIPES
 from unmasq.training import ProblemConfig, to_json
 from unmasq.training.loop import Progress

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from unmasq import gf2
-from unmasq.codes import CATALOGUE, code_names, get_code
+from unmasq.codes import CATALOGUE, code_names, get_code, gf2
 from unmasq.codes.css import independent_logicals
 from unmasq.codes.logicals import canonical_basis, light_logicals
 

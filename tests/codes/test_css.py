@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from unmasq import gf2
-from unmasq.codes import CSSCode, css_code
+from unmasq.codes import CSSCode, css_code, gf2
 
 HAMMING = [[1, 0, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 1]]
 

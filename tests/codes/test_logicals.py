@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from unmasq import gf2
-from unmasq.codes import CATALOGUE, get_code
+from unmasq.codes import CATALOGUE, get_code, gf2
 from unmasq.codes.logicals import canonical_basis, light_logicals, spanning_weight, translates
 
 

@@ -20,10 +20,10 @@ from baselines.small_problems import (
     syndromes_of,
 )
 from unmasq.baselines import baseline_names, make_baseline
-from unmasq.building import problem_from_code, problem_from_dem, problem_from_matrices
 from unmasq.codes import get_code
 from unmasq.decoding import Decoder
-from unmasq.problem import DecodingProblem
+from unmasq.problems.building import problem_from_code, problem_from_dem, problem_from_matrices
+from unmasq.problems.problem import DecodingProblem
 
 DECODERS = baseline_names()
 QUATERNARY = tuple(name for name in DECODERS if name.startswith(("bp4", "coset")))

@@ -16,8 +16,6 @@ from table_denoisers import (
     random_table,
     table_decoder,
 )
-from unmasq.building import problem_from_code
-from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.decoding import Decoder, diffusion_decoder
 from unmasq.decoding import compiled as compiled_module
@@ -25,6 +23,8 @@ from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.rules import InSteps
 from unmasq.diffusion.gaussian import alphas_bar
 from unmasq.models import Geometry, NetworkConfig, build_network
+from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.problems.building import problem_from_code
 
 M, K = 9, 4
 

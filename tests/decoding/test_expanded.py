@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from table_denoisers import random_table
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.decoding.expanded import expand_ties
 from unmasq.models import NetworkConfig, build_network, geometry_for, initial_code_weights
+from unmasq.problems.building import problem_from_code
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from unmasq.building import problem_from_code
-from unmasq.checkpoint import save_weights
 from unmasq.codes import get_code
 from unmasq.decoding import diffusion_decoder
 from unmasq.decoding.asking import Asking
@@ -18,8 +16,10 @@ from unmasq.decoding.compiled import compiled, compiled_guess
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.diffusion.masking import MASK
 from unmasq.models import NetworkConfig, build_network, geometry_for
-from unmasq.sampling import EvaluationShots
-from unmasq.translates import translates_of
+from unmasq.models.weight_file import save_weights
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.translates import translates_of
+from unmasq.shots.sampling import EvaluationShots
 
 CONFIG = NetworkConfig(
     width=16,

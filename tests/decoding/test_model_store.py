@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 from tiny_network import write_tiny_network
-from unmasq.building import problem_from_code
-from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
 from unmasq.decoding.diffusion_decoder import load
@@ -23,7 +21,9 @@ from unmasq.decoding.model_store import (
     model_for_structure,
     read_model,
 )
-from unmasq.problem_file import save_problem
+from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.problem_file import save_problem
 
 PROBLEM = problem_from_code(get_code("bb18"), "code-capacity", 0.01)
 OTHER = problem_from_code(get_code("bb36"), "code-capacity", 0.01)

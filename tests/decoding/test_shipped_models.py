@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from unmasq.building import circuit_from_code, problem_from_code
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.decoding.model_store import SHIPPED, find_model, read_model
 from unmasq.decoding.sinter_adapter import sinter_decoders
+from unmasq.problems.building import circuit_from_code, problem_from_code
 from unmasq.recipes import get_recipe
 from unmasq.training import from_json, override
 from unmasq.training.export import card_text
@@ -68,8 +68,8 @@ def test_sinter_finds_the_model_of_a_circuit_and_it_decodes(monkeypatch, name, p
 
 @pytest.fixture
 def script():
-    """benchmarks/train_shipped.py, which `make weights` runs."""
-    path = Path(__file__).parents[2] / "benchmarks" / "train_shipped.py"
+    """tools/train_shipped.py, which `make weights` runs."""
+    path = Path(__file__).parents[2] / "tools" / "train_shipped.py"
     spec = importlib.util.spec_from_file_location("train_shipped", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -15,8 +15,6 @@ import stim
 from sinter_stub import StubModel
 from statistical import assert_rate
 from tiny_network import write_tiny_network
-from unmasq.building import circuit_from_code, problem_from_circuit, problem_from_code
-from unmasq.checkpoint import ProblemMismatchError
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
 from unmasq.decoding.asking import Asking
@@ -28,6 +26,8 @@ from unmasq.decoding.sinter_adapter import (
     sinter_decoders,
     structure_of,
 )
+from unmasq.models.weight_file import ProblemMismatchError
+from unmasq.problems.building import circuit_from_code, problem_from_circuit, problem_from_code
 
 CODE = get_code("bb18")
 CIRCUIT = circuit_from_code(CODE, "code-capacity", 0.05)

@@ -13,10 +13,10 @@ import sinter
 
 from statistical import assert_rate
 from tiny_network import write_tiny_network
-from unmasq.building import circuit_from_code, problem_from_code
-from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
+from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.problems.building import circuit_from_code, problem_from_code
 
 SHOTS = 2000
 CIRCUIT = circuit_from_code(get_code("bb18"), "code-capacity", 0.02)

@@ -8,17 +8,16 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from unmasq import gf2
-from unmasq.building import problem_from_code
-from unmasq.checkpoint import BrokenCheckpointError, load_weights, save_weights
-from unmasq.codes import get_code
+from unmasq.codes import get_code, gf2
 from unmasq.decoding import diffusion_decoder
 from unmasq.decoding.compiled import compiled_vote
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.voting import count_votes
 from unmasq.evaluation.jobs import ShotReader
 from unmasq.models import Geometry, NetworkConfig, build_network
-from unmasq.translates import translates_of
+from unmasq.models.weight_file import BrokenCheckpointError, load_weights, save_weights
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.translates import translates_of
 
 SHOTS = 24
 

@@ -7,13 +7,13 @@ import signal
 import pytest
 
 from stub_decoders import MakeStub, stub
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.evaluation.cluster import DaskWorkers, cluster_workers
 from unmasq.evaluation.collect import Limits, collect
 from unmasq.evaluation.contenders import Contender
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.stats_file import read_counts
+from unmasq.problems.building import problem_from_code
 
 SHOTS = 3000
 

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stub_decoders import MakeStub, stub
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.evaluation.collect import BLOCK_SHOTS, Limits, collect
 from unmasq.evaluation.contenders import Contender, baseline
@@ -23,7 +22,8 @@ from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import paired_counts, read_flags
 from unmasq.evaluation.jobs import ShotReader, decode_piece, set_up_worker
 from unmasq.evaluation.stats_file import StatsFile, read_counts
-from unmasq.problem_file import save_problem
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.problem_file import save_problem
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def problem():
 @pytest.fixture(scope="module")
 def truth(problem):
     """Wrong logicals of the stub on shots 0..4999, without any of the code under test."""
-    from unmasq.sampling import EvaluationShots
+    from unmasq.shots.sampling import EvaluationShots
 
     shots = EvaluationShots(problem, 0)
     chunks = [shots.chunk(c) for c in range(5)]
@@ -295,7 +295,7 @@ sys.modules.update({name: None for name in ("stim", "sinter", "ldpc", "matplotli
 sys.path.insert(0, sys.argv[2])
 from stub_decoders import stub
 from unmasq.evaluation.collect import Limits, collect
-from unmasq.problem_file import load_problem
+from unmasq.problems.problem_file import load_problem
 problem = load_problem(sys.argv[1] + "/problem")
 (counts,) = collect([stub(alone=True)], problem, [0.05], Limits(100), save=sys.argv[1] + "/s.csv")
 print(counts.shots)

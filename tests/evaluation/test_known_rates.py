@@ -2,9 +2,9 @@
 
 import pytest
 
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.evaluation import Limits, baseline, collect
+from unmasq.problems.building import problem_from_code
 
 # 95 % intervals of the earlier measurement at p = 0.003; ours has to agree with them.
 KNOWN = {

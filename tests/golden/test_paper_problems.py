@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
+from unmasq.problems.building import problem_from_code
 
 
 @functools.cache

@@ -8,14 +8,14 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from unmasq.building import problem_from_code
-from unmasq.checkpoint import load_weights, save_weights
 from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network, geometry_for
 from unmasq.models.beliefs import ASSUMED_P, SCALING, BeliefEmbedding, Beliefs, looks
-from unmasq.pauli_channel import pauli_channel
-from unmasq.quaternary import QubitOdds, bp4_on_the_way, min_sum, tanner_graph
-from unmasq.sampling import EvaluationShots
+from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, tanner_graph
+from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.pauli_channel import pauli_channel
+from unmasq.shots.sampling import EvaluationShots
 
 CONFIG = NetworkConfig(
     width=16, feedforward=16, heads=2, encoder_layers=1, decoder_layers=1, bp_iterations=9

@@ -9,8 +9,8 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
+from unmasq.codes.symmetry import free_ties, torus_translations
 from unmasq.diffusion.masking import MASK
 from unmasq.models import (
     Geometry,
@@ -22,8 +22,8 @@ from unmasq.models import (
     initial_code_weights,
 )
 from unmasq.models.layers import Places
-from unmasq.problem import Layout
-from unmasq.symmetry import free_ties, torus_translations
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.problem import Layout
 
 SMALL = NetworkConfig(width=16, feedforward=32, heads=4, encoder_layers=1, decoder_layers=2)
 

@@ -8,8 +8,8 @@ import pytest
 
 from statistical import assert_rate
 from tiny_runs import TINY, repetition_problem
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
+from unmasq.problems.building import problem_from_code
 from unmasq.recipes import get_recipe
 from unmasq.training import NoiseSchedule, OptimizerConfig, override
 from unmasq.training.curriculum import frame_ranges

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tiny_runs import TINY, framed_problem, repetition_problem
-from unmasq.building import problem_from_code
-from unmasq.checkpoint import ProblemMismatchError, load_checkpoint, load_weights
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
-from unmasq.sampling import EvaluationShots, ShotSampler
+from unmasq.models.weight_file import ProblemMismatchError, load_checkpoint, load_weights
+from unmasq.problems.building import problem_from_code
+from unmasq.shots.sampling import EvaluationShots, ShotSampler
 from unmasq.training import NoiseSchedule, Stage, loop, override
 from unmasq.training.config import to_json
 from unmasq.training.curriculum import frame_ranges

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tiny_runs import TINY, repetition_problem, train_command
-from unmasq.problem_file import save_problem
+from unmasq.problems.problem_file import save_problem
 from unmasq.training.loop import train
 from unmasq.training.run_folder import RunFolder
 

@@ -12,13 +12,13 @@ import optax
 import pytest
 
 from tiny_runs import TINY, framed_problem, repetition_problem
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.diffusion.loss import cross_entropy
 from unmasq.diffusion.masking import MASK
 from unmasq.models import Geometry, build_network, geometry_for
 from unmasq.models.views import repeated
-from unmasq.sampling import Shots, ShotSampler
+from unmasq.problems.building import problem_from_code
+from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training import OptimizerConfig, override
 from unmasq.training import update as update_module
 from unmasq.training.curriculum import FrameRange, frame_ranges

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from unmasq.baselines.adapter import MissingExtraError
 from unmasq.decoding.decoder import Decoder
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 from unmasq.suggest import nearest
 
 __all__ = ["MissingExtraError", "baseline_names", "make_baseline"]

@@ -6,8 +6,8 @@ from types import ModuleType
 
 import numpy as np
 
-from unmasq.decoding.decoder import check_syndromes
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
+from unmasq.shots.batches import check_syndromes
 
 
 class MissingExtraError(ImportError, ValueError):

@@ -6,12 +6,12 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
-from unmasq import gf2
 from unmasq.baselines.adapter import Baseline
 from unmasq.baselines.osd import integer_weights, ordered_statistics
-from unmasq.pauli_channel import pauli_channel
-from unmasq.problem import DecodingProblem
-from unmasq.quaternary import QubitOdds, TannerGraph, min_sum, run_bp4, tanner_graph
+from unmasq.codes import gf2
+from unmasq.models.quaternary import QubitOdds, TannerGraph, min_sum, run_bp4, tanner_graph
+from unmasq.problems.pauli_channel import pauli_channel
+from unmasq.problems.problem import DecodingProblem
 
 # Most shots converge within a few iterations; only the others are run to the end.
 _FIRST_ITERATIONS = 8

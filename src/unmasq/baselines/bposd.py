@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from unmasq.baselines.adapter import Baseline
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 
 class BpOsd(Baseline):

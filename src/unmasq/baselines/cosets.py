@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from unmasq import gf2
 from unmasq.baselines.adapter import Baseline
-from unmasq.pauli_channel import PauliChannel, pauli_channel
-from unmasq.problem import DecodingProblem
+from unmasq.codes import gf2
+from unmasq.problems.pauli_channel import PauliChannel, pauli_channel
+from unmasq.problems.problem import DecodingProblem
 
 MAX_WEIGHT = 8  # each weight above 7 takes ten times as long
 _TABLE_WEIGHT = 3

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from unmasq.baselines.adapter import Baseline, import_extra
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 _GAMMA_SEED = 0
 

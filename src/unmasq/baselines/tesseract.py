@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unmasq.baselines.adapter import Baseline, import_extra
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 if TYPE_CHECKING:
     import stim

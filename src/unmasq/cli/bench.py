@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
     from unmasq.evaluation.contenders import NetworkSettings
     from unmasq.evaluation.latency import Timing
-    from unmasq.problem import DecodingProblem
+    from unmasq.problems.problem import DecodingProblem
 
 NETWORK = "unmasq"
 DEFAULT_P = 0.003

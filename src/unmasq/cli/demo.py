@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from unmasq.evaluation.counts import Counts
     from unmasq.evaluation.failures import Comparison
-    from unmasq.problem import DecodingProblem
+    from unmasq.problems.problem import DecodingProblem
 
 MODEL = "bb72-circuit"
 BASELINE = "bposd-x"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unmasq.evaluation.collect import Limits
     from unmasq.evaluation.contenders import Contender
     from unmasq.evaluation.counts import Counts
-    from unmasq.problem import DecodingProblem
+    from unmasq.problems.problem import DecodingProblem
 
 NETWORK = "unmasq"  # stands for the model's own name, unmasq-<hash8>
 DEFAULT_MAX_SHOTS = 10_000
@@ -154,7 +154,7 @@ def problem_and_model(
     """What to decode, and the weights if the network takes part."""
     from unmasq.decoding.model_store import find_model, known_models, model_for_structure
     from unmasq.evaluation.model_problem import problem_of_model
-    from unmasq.problem_file import load_problem
+    from unmasq.problems.problem_file import load_problem
 
     if problem_file is None:
         if model is None:

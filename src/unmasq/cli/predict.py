@@ -64,7 +64,7 @@ def predict(
 ) -> None:
     """Predict observables from detection events, with sinter's flag names."""
     from unmasq.evaluation.contenders import NetworkSettings
-    from unmasq.evaluation.shot_formats import read_shots, require_format, write_shots
+    from unmasq.shots.formats import read_shots, require_format, write_shots
 
     require_format(dets_format, "--dets_format")
     require_format(obs_out_format, "--obs_out_format")
@@ -112,7 +112,7 @@ def _say_count(shots: int, path: Path) -> None:
 
 def _baseline(name: str, problem_file: Path | None) -> "Decoder":
     from unmasq.evaluation.contenders import baseline
-    from unmasq.problem_file import load_problem
+    from unmasq.problems.problem_file import load_problem
 
     contender = baseline(name)
     if problem_file is None:

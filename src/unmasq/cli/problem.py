@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     import stim
 
-    from unmasq.problem import DecodingProblem
+    from unmasq.problems.problem import DecodingProblem
 
 CIRCUIT, MODEL, PROBLEM = "circuit.stim", "model.dem", "problem.safetensors"
 T = TypeVar("T")
@@ -68,9 +68,9 @@ def _from_code(
 ) -> Result:
     from rich.console import Console
 
-    from unmasq.building import circuit_from_code, problem_from_code
     from unmasq.codes import get_code
-    from unmasq.stim_faults import error_model
+    from unmasq.problems.building import circuit_from_code, problem_from_code
+    from unmasq.problems.stim_faults import error_model
 
     stderr = Console(stderr=True)
     noise = noise or "circuit"
@@ -88,8 +88,8 @@ def _from_file(
 ) -> Result:
     import stim
 
-    from unmasq.building import problem_from_circuit, problem_from_dem
-    from unmasq.stim_faults import error_model
+    from unmasq.problems.building import problem_from_circuit, problem_from_dem
+    from unmasq.problems.stim_faults import error_model
 
     if circuit_file is not None:
         circuit = _parse(circuit_file, stim.Circuit, "a Stim circuit")
@@ -118,7 +118,7 @@ def _write(
     json_output: bool,
 ) -> None:
     from unmasq.atomic_files import write_whole
-    from unmasq.problem_file import save_problem
+    from unmasq.problems.problem_file import save_problem
 
     files = [out / MODEL, out / PROBLEM]
     if circuit is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from unmasq.problem import DecodingProblem
+    from unmasq.problems.problem import DecodingProblem
     from unmasq.training import TrainConfig
 
 
@@ -118,7 +118,7 @@ def _join_processes(
 def _new_run(
     recipe: str | None, settings: list[str], problem_file: Path | None
 ) -> "tuple[TrainConfig, DecodingProblem]":
-    from unmasq.problem_file import load_problem
+    from unmasq.problems.problem_file import load_problem
     from unmasq.recipes import RECIPES, get_recipe
     from unmasq.training import override
 
@@ -137,8 +137,8 @@ def _new_run(
             f"recipe {recipe} must be given a problem file: got no --problem. Make one with "
             "`unmasq problem --circuit FILE --out DIR`."
         )
-    from unmasq.building import problem_from_code
     from unmasq.codes import get_code
+    from unmasq.problems.building import problem_from_code
 
     code = get_code(wanted.code)
     return config, problem_from_code(

@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
-from unmasq.gf2 import Bits
-from unmasq.symmetry import Indices, torus_translations
+from unmasq.codes.gf2 import Bits
+from unmasq.codes.symmetry import Indices, torus_translations
 
 Term = tuple[int, int]  # (u, v) for x^u y^v
 _TERM = re.compile(r"1|(?:x\^?(\d*))?(?:y\^?(\d*))?")

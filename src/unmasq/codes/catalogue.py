@@ -11,7 +11,7 @@ import functools
 
 import numpy as np
 
-from unmasq import gf2
+from unmasq.codes import gf2
 from unmasq.codes.bicycle import BicycleShape, parse_polynomial
 from unmasq.codes.css import CSSCode, independent_logicals
 from unmasq.codes.logicals import (
@@ -22,8 +22,8 @@ from unmasq.codes.logicals import (
     spanning_weight,
     translates,
 )
+from unmasq.codes.symmetry import Indices, Symmetry, torus_translations
 from unmasq.suggest import nearest
-from unmasq.symmetry import Indices, Symmetry, torus_translations
 
 
 @dataclasses.dataclass(frozen=True)

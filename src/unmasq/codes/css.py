@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmasq import gf2
+from unmasq.codes import gf2
 from unmasq.codes.bicycle import BicycleShape
-from unmasq.gf2 import Bits
-from unmasq.symmetry import Symmetry
+from unmasq.codes.gf2 import Bits
+from unmasq.codes.symmetry import Symmetry
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ longer raise the rank.
 
 import numpy as np
 
-from unmasq import gf2
-from unmasq.gf2 import Bits
-from unmasq.symmetry import Indices
+from unmasq.codes import gf2
+from unmasq.codes.gf2 import Bits
+from unmasq.codes.symmetry import Indices
 
 Support = tuple[int, ...]
 Shapes = dict[Support, tuple[int, ...]]  # support at translation 0: kept translations

@@ -1,5 +1,5 @@
 """Decoders that read syndromes and predict which logicals flipped."""
 
-from unmasq.decoding.decoder import Decoder, check_syndromes
+from unmasq.decoding.decoder import Decoder
 
-__all__ = ["Decoder", "check_syndromes"]
+__all__ = ["Decoder"]

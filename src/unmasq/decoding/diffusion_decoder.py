@@ -18,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from unmasq.checkpoint import Weights, load_weights
 from unmasq.decoding.compiled import compiled, compiled_chain, compiled_guess, compiled_vote
 from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.model_store import decoder_name, find_model
@@ -31,13 +30,14 @@ from unmasq.decoding.rules import (
     MemoryRule,
     Rule,
 )
-from unmasq.decoding.shot_batches import cut, pack, pad, padded_size, read_shots
 from unmasq.decoding.soft_output import SoftOutput, require_probability
 from unmasq.decoding.unmasking import Unmasked
 from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import MaskedDenoiser, cast_floats
 from unmasq.models.masked import Guess
-from unmasq.translates import Translates
+from unmasq.models.weight_file import Weights, load_weights
+from unmasq.problems.translates import Translates
+from unmasq.shots.batches import cut, pack, pad, padded_size, read_shots
 
 MAX_BATCH = {"cpu": 512}  # shots in one call to the device
 MAX_BATCH_ACCELERATOR = 8192

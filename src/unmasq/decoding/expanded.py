@@ -10,9 +10,9 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from unmasq.codes.symmetry import free_ties
 from unmasq.models import MaskedDenoiser
 from unmasq.models.layers import Block, FactoredAttention, Places
-from unmasq.symmetry import free_ties
 
 
 def expand_ties(network: Any) -> Any:

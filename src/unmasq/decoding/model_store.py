@@ -22,7 +22,7 @@ from unmasq.suggest import nearest
 ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
 SHIPPED = Path(__file__).parents[1] / "weights"
 
-_FORMAT = "unmasq-weights-1"  # of `unmasq.checkpoint`, which imports jax
+_FORMAT = "unmasq-weights-1"  # of `unmasq.models.weight_file`, which imports jax
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

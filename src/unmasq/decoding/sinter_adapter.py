@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_structure
-from unmasq.faults import fault_columns
-from unmasq.problem import DecodingProblem, Layout
-from unmasq.stim_faults import faults_of_dem
+from unmasq.problems.faults import fault_columns
+from unmasq.problems.problem import DecodingProblem, Layout
+from unmasq.problems.stim_faults import faults_of_dem
 
 if TYPE_CHECKING:
     import stim
@@ -174,7 +174,7 @@ class CompiledNetwork(sinter.CompiledDecoder):
         self, *, bit_packed_detection_event_data: np.ndarray
     ) -> NDArray[np.uint8]:
         """(shots, ceil(detectors / 8)) to (shots, ceil(observables / 8)) bytes."""
-        from unmasq.decoding.shot_batches import pack
+        from unmasq.shots.batches import pack
 
         shots = bit_packed_detection_event_data
         if self._decoder is None:
@@ -208,7 +208,7 @@ def _load(path: str, model_hash: str) -> "DiffusionDecoder":
 
 def _mismatch(structure: Structure, models: Sequence[ModelFile]) -> ValueError:
     """Says what differs from the model that comes nearest, and how to train one."""
-    from unmasq.checkpoint import ProblemMismatchError
+    from unmasq.models.weight_file import ProblemMismatchError
 
     train = (
         "Train one: `unmasq problem --circuit FILE.stim --out DIR`, then `unmasq train RECIPE "

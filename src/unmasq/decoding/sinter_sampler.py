@@ -15,9 +15,9 @@ import sinter
 from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.shot_batches import pack
 from unmasq.decoding.sinter_adapter import Find, decoder_for
-from unmasq.stim_faults import error_model
+from unmasq.problems.stim_faults import error_model
+from unmasq.shots.batches import pack
 
 if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder

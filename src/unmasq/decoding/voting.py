@@ -14,7 +14,7 @@ from jaxtyping import Array, Float32, Int32, UInt8
 
 from unmasq.decoding.rules import MemoryRule, begin
 from unmasq.models.views import Views
-from unmasq.translates import Translates
+from unmasq.problems.translates import Translates
 
 
 class Voted(NamedTuple):

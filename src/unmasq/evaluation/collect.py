@@ -22,7 +22,7 @@ from unmasq.evaluation.failures import Flags
 from unmasq.evaluation.jobs import Bench, Decoded, Job
 from unmasq.evaluation.stats_file import StatsFile
 from unmasq.evaluation.workers import ProcessPool, ThisProcess, Workers
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 BLOCK_SHOTS = 64
 FIRST_PIECE = 16  # shots, before the speed of a decoder is known

@@ -11,7 +11,7 @@ import numpy as np
 from unmasq.baselines import baseline_names, make_baseline
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.decoder import Decoder
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 from unmasq.suggest import nearest
 
 if TYPE_CHECKING:

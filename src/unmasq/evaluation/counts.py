@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from unmasq.evaluation.statistics import Rate, clopper_pearson, mean_logical_rate, per_round
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 Range = tuple[int, int]  # shot numbers first <= i < stop
 

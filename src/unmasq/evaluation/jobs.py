@@ -18,7 +18,7 @@ from unmasq.decoding.decoder import Decoder
 from unmasq.evaluation.contenders import Contender, DiscardingDecoder
 from unmasq.evaluation.counts import Point
 from unmasq.evaluation.remembered import Remembered
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 _KEPT_DECODERS = 2  # some hold hundreds of megabytes
 
@@ -62,7 +62,7 @@ class Job:
 def require_structure(name: str, structure_id: str, problem: DecodingProblem) -> None:
     """Refuses a problem other than the one that a network was trained for."""
     if structure_id != problem.structure_id:
-        from unmasq.checkpoint import ProblemMismatchError
+        from unmasq.models.weight_file import ProblemMismatchError
 
         raise ProblemMismatchError(
             f"problem must be the one {name} was trained for, structure {structure_id}: got "
@@ -85,7 +85,7 @@ class ShotReader:
     """Shots by number; keeps the last chunk, for readers that go through in small steps."""
 
     def __init__(self, problem: DecodingProblem, seed: int) -> None:
-        from unmasq.sampling import CHUNK_SHOTS, EvaluationShots
+        from unmasq.shots.sampling import CHUNK_SHOTS, EvaluationShots
 
         self._shots = EvaluationShots(problem, seed)
         self._size = CHUNK_SHOTS

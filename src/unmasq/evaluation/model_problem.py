@@ -1,7 +1,7 @@
 """The decoding problem that a model was trained for, built again from its own description."""
 
 from unmasq.decoding.model_store import ModelFile
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 
 def problem_of_model(model: ModelFile, p: float) -> DecodingProblem:
@@ -13,8 +13,8 @@ def problem_of_model(model: ModelFile, p: float) -> DecodingProblem:
             f"problem must be given for model '{model.name}': it was trained on "
             f"'{facts.get('name', 'unknown')}', which is not in the catalogue. Use --problem FILE."
         )
-    from unmasq.building import problem_from_code
     from unmasq.codes import get_code
+    from unmasq.problems.building import problem_from_code
 
     rounds = facts["num_rounds"] if facts["noise"] == "circuit" else None
     try:

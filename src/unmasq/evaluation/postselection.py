@@ -8,7 +8,7 @@ import numpy as np
 
 from unmasq.evaluation.jobs import ShotReader, require_structure
 from unmasq.evaluation.statistics import Rate, clopper_pearson
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int32, PRNGKeyArray, UInt8
 
 from unmasq.models.geometry import Geometry
-from unmasq.quaternary import (
+from unmasq.models.quaternary import (
     BpResult,
     QubitOdds,
     TannerGraph,
@@ -26,7 +26,7 @@ from unmasq.quaternary import (
     min_sum,
     syndrome_of,
 )
-from unmasq.sampling import parity
+from unmasq.shots.sampling import parity
 
 ASSUMED_P = 0.08  # of the depolarizing channel; min-sum depends little on it
 SCALING = 0.5

@@ -9,11 +9,11 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
+from unmasq.codes.symmetry import Indices
 from unmasq.models.beliefs import BeliefEmbedding, Believed
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
 from unmasq.models.layers import Block, Places
-from unmasq.symmetry import Indices
 
 
 class CheckEmbedding(eqx.Module):

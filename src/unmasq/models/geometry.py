@@ -8,11 +8,11 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from unmasq.frames import check_correlations
+from unmasq.codes.symmetry import Indices, Symmetry, TieTable, free_ties
 from unmasq.models.config import NetworkConfig
-from unmasq.pauli_channel import Qubits, qubits_of
-from unmasq.problem import DecodingProblem, Layout
-from unmasq.symmetry import Indices, Symmetry, TieTable, free_ties
+from unmasq.problems.frames import check_correlations
+from unmasq.problems.pauli_channel import Qubits, qubits_of
+from unmasq.problems.problem import DecodingProblem, Layout
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int32, PRNGKeyArray, PyTree
 
+from unmasq.codes.symmetry import TieTable
 from unmasq.models.config import NetworkConfig
-from unmasq.symmetry import TieTable
 
 
 class Linear(eqx.Module):

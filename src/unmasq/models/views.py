@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int32, UInt8
 
-from unmasq.translates import Translates
+from unmasq.problems.translates import Translates
 
 
 class Views(eqx.Module):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from unmasq.atomic_files import write_whole
-from unmasq.checkpoint import load_weights, save_weights, with_weights
 from unmasq.models import count_parameters, geometry_for, network_shapes, on_device
-from unmasq.problem import DecodingProblem
+from unmasq.models.weight_file import load_weights, save_weights, with_weights
+from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.translates import translates_of
 from unmasq.training.config import TrainConfig, to_json
 from unmasq.training.update import training_steps
-from unmasq.translates import translates_of
 
 RUN_FACTS = ("samples", "updates", "seconds", "device", "commit")
 LATENCIES = ("p50_ms", "p99_ms", "max_ms")
@@ -77,7 +77,7 @@ def export_weights(
 def card_text(card: Mapping[str, Any]) -> str:
     """The model card as Markdown.
 
-    `benchmarks/model_card.py` adds what was measured later: "measured" counts and "timings".
+    `tools/model_card.py` adds what was measured later: "measured" counts and "timings".
     """
     about = card["problem"]
     rounds = f"{about['num_rounds']} rounds, " if about["num_rounds"] else ""

@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from unmasq.checkpoint import named_arrays, with_weights
 from unmasq.models import Denoiser, build_network, geometry_for, initial_code_weights
 from unmasq.models.views import Views
-from unmasq.problem import DecodingProblem
-from unmasq.sampling import CHUNK_SHOTS, ShotSampler
+from unmasq.models.weight_file import named_arrays, with_weights
+from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.translates import translates_of
+from unmasq.shots.sampling import CHUNK_SHOTS, ShotSampler
 from unmasq.training.config import NoiseSchedule, TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
 from unmasq.training.export import export_weights, history_of
@@ -23,7 +24,6 @@ from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
 from unmasq.training.update import Trainer, TrainState
-from unmasq.translates import translates_of
 
 MAX_ROLLBACKS = 5
 FIT_SHARE = 0.02  # of --fit-minutes, spent on measuring each stage

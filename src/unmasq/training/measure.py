@@ -7,8 +7,8 @@ import numpy as np
 
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity
 from unmasq.models import Denoiser
-from unmasq.problem import DecodingProblem
-from unmasq.sampling import CHUNK_SHOTS, EvaluationShots
+from unmasq.problems.problem import DecodingProblem
+from unmasq.shots.sampling import CHUNK_SHOTS, EvaluationShots
 from unmasq.training.config import TrainConfig
 from unmasq.training.update import training_steps
 

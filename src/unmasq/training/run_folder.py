@@ -20,7 +20,7 @@ import equinox as eqx
 import jax
 
 from unmasq.atomic_files import write_whole
-from unmasq.checkpoint import (
+from unmasq.models.weight_file import (
     Arrays,
     BrokenCheckpointError,
     ProblemMismatchError,
@@ -31,8 +31,8 @@ from unmasq.checkpoint import (
     restore_arrays,
     save_checkpoint,
 )
-from unmasq.problem import DecodingProblem
-from unmasq.problem_file import load_problem, save_problem
+from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.problem_file import load_problem, save_problem
 from unmasq.training.config import TrainConfig, from_json, to_json
 from unmasq.training.measure import TRAINING_SEED
 from unmasq.training.processes import agreed, same_everywhere

@@ -16,7 +16,7 @@ from unmasq.diffusion.gaussian import betas
 from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
 from unmasq.models.views import Views, repeated
-from unmasq.sampling import Shots, ShotSampler
+from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training.config import OptimizerConfig, TrainConfig
 from unmasq.training.curriculum import FrameRange, learning_rate_factor, training_p
 from unmasq.training.objectives import (

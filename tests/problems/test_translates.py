@@ -8,12 +8,12 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
 from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.views import Views
-from unmasq.sampling import ShotSampler
-from unmasq.translates import translates_of
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.translates import translates_of
+from unmasq.shots.sampling import ShotSampler
 
 
 def make(name, basis):

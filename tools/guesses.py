@@ -1,6 +1,6 @@
 """Counts how often belief propagation's guess explains the syndrome, and is wrong all the same.
 
-    python benchmarks/guesses.py bb144-capacity --counts results/bb144-capacity.csv \\
+    python tools/guesses.py bb144-capacity --counts results/bb144-capacity.csv \\
         --max-shots 131072 --out results/bb144-capacity-guesses.json
 
 For models that begin with belief propagation. The shots are those of the model's stored counts,
@@ -16,13 +16,13 @@ import equinox as eqx
 import numpy as np
 
 from unmasq.atomic_files import write_whole
-from unmasq.checkpoint import load_weights
 from unmasq.decoding.model_store import find_model
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import read_flags
 from unmasq.evaluation.jobs import ShotReader
 from unmasq.evaluation.model_problem import problem_of_model
 from unmasq.evaluation.stats_file import read_counts
+from unmasq.models.weight_file import load_weights
 from unmasq.report.provenance import provenance
 
 BATCH = 8192

@@ -11,9 +11,9 @@ from safetensors.numpy import load, save
 from scipy import sparse
 
 from unmasq.atomic_files import write_whole
-from unmasq.faults import Channels
-from unmasq.problem import DecodingProblem, Layout
-from unmasq.symmetry import Symmetry
+from unmasq.codes.symmetry import Symmetry
+from unmasq.problems.faults import Channels
+from unmasq.problems.problem import DecodingProblem, Layout
 
 FORMAT = "unmasq-problem-1"
 

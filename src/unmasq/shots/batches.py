@@ -5,8 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from unmasq.decoding.decoder import check_syndromes
-
 Bits = NDArray[np.uint8]
 
 
@@ -52,6 +50,46 @@ def read_shots(shots: np.ndarray, num_detectors: int, bit_packed: bool) -> Bits:
         if bit_packed
         else check_syndromes(shots, num_detectors)
     )
+
+
+def check_syndromes(syndromes: np.ndarray, num_detectors: int) -> np.ndarray:
+    """The syndromes as uint8 (B, M), refused where width, type or values are wrong.
+
+    Booleans and integers of any size are taken.
+    """
+    syndromes = np.asarray(syndromes)
+    if syndromes.ndim != 2:
+        raise ValueError(
+            f"syndromes must have shape (shots, {num_detectors}): got shape {syndromes.shape}. "
+            "Pass a single shot as syndrome[None]."
+        )
+    width = syndromes.shape[1]
+    if width != num_detectors:
+        packed = (num_detectors + 7) // 8
+        hint = (
+            f"That is the width of {num_detectors} packed bits: unpack them with "
+            f"np.unpackbits(syndromes, axis=1, count={num_detectors}, bitorder='little')."
+            if width == packed
+            else "Were they sampled from the circuit of this problem?"
+        )
+        raise ValueError(
+            f"syndromes must have the decoder's {num_detectors} columns, one for each detector: "
+            f"got {width}. {hint}"
+        )
+    if syndromes.dtype != np.bool_ and not np.issubdtype(syndromes.dtype, np.integer):
+        raise TypeError(
+            f"syndromes must be booleans or integers: got {syndromes.dtype}. "
+            "Convert bits with .astype(np.uint8)."
+        )
+    if syndromes.dtype != np.bool_:
+        wrong = (syndromes != 0) & (syndromes != 1)
+        if wrong.any():
+            shot, detector = np.argwhere(wrong)[0]
+            raise ValueError(
+                "syndromes must hold only 0 and 1: got "
+                f"syndromes[{shot}, {detector}] = {syndromes[shot, detector]}."
+            )
+    return syndromes.astype(np.uint8, copy=False)
 
 
 def pack(bits: Bits) -> Bits:

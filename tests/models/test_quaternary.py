@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unmasq.codes import get_code
-from unmasq.quaternary import (
+from unmasq.models.quaternary import (
     BpResult,
     QubitOdds,
     bp4_on_the_way,

@@ -9,10 +9,15 @@ from scipy import sparse
 
 from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
 from unmasq.codes import CSSCode
-from unmasq.faults import FaultKey, column_supports, fault_columns, merge_faults
-from unmasq.gf2 import as_bits
-from unmasq.problem import DecodingProblem, Layout
-from unmasq.stim_faults import channels_of_circuit, error_model, faults_of_dem, greatest_rate
+from unmasq.codes.gf2 import as_bits
+from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
+from unmasq.problems.problem import DecodingProblem, Layout
+from unmasq.problems.stim_faults import (
+    channels_of_circuit,
+    error_model,
+    faults_of_dem,
+    greatest_rate,
+)
 
 if TYPE_CHECKING:
     import stim

@@ -6,7 +6,7 @@ import stim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmasq.evaluation.shot_formats import read_shots, write_shots
+from unmasq.shots.formats import read_shots, write_shots
 
 FORMATS = ["b8", "01", "dets"]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmasq.decoding.shot_batches import cut, pack, pad, padded_size, read_shots
+from unmasq.shots.batches import cut, pack, pad, padded_size, read_shots
 
 
 @given(st.integers(0, 20), st.integers(0, 40), st.integers(0, 9))

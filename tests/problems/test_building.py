@@ -10,16 +10,16 @@ from scipy import sparse
 from exact_distribution import distribution, distribution_of
 from tiny_models import NUM_DETECTORS, NUM_LOGICALS, dem_text
 from tiny_models import faults as random_faults
-from unmasq.building import (
+from unmasq.circuits import NoiseModel
+from unmasq.codes import css_code, get_code
+from unmasq.problems.building import (
     circuit_from_code,
     problem_from_circuit,
     problem_from_code,
     problem_from_dem,
     problem_from_matrices,
 )
-from unmasq.circuits import NoiseModel
-from unmasq.codes import css_code, get_code
-from unmasq.stim_faults import faults_of_dem
+from unmasq.problems.stim_faults import faults_of_dem
 
 
 def surface_code(distance=3, rounds=3, kind="surface_code:rotated_memory_z", **noise):

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from unmasq.building import problem_from_code
 from unmasq.codes import get_code
-from unmasq.pauli_channel import pauli_channel, qubits_of
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.pauli_channel import pauli_channel, qubits_of
 
 
 def capacity(name):

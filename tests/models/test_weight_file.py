@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tiny_runs import TINY, repetition_problem
-from unmasq import checkpoint
-from unmasq.checkpoint import (
+from unmasq.models import Geometry, build_network, weight_file
+from unmasq.models.weight_file import (
     BrokenCheckpointError,
     NetworkMismatchError,
     ProblemMismatchError,
@@ -26,7 +26,6 @@ from unmasq.checkpoint import (
     save_checkpoint,
     save_weights,
 )
-from unmasq.models import Geometry, build_network
 
 SHARD = 16384
 
@@ -142,7 +141,7 @@ class Killed(BaseException):
 
 def fail_at(monkeypatch, number, error):
     """The write of file `number` fails; with `Killed` it leaves a temporary file behind."""
-    write, count = checkpoint.write_whole, iter(range(10**6))
+    write, count = weight_file.write_whole, iter(range(10**6))
 
     def failing(path, content):
         if next(count) == number:
@@ -151,7 +150,7 @@ def fail_at(monkeypatch, number, error):
             raise error
         write(path, content)
 
-    monkeypatch.setattr(checkpoint, "write_whole", failing)
+    monkeypatch.setattr(weight_file, "write_whole", failing)
 
 
 @pytest.mark.parametrize("number", range(7))
@@ -277,7 +276,7 @@ def test_the_model_hash_is_that_of_the_weights_alone(tmp_path):
 def test_the_model_hash_never_changes():
     """Golden: result files name models by it."""
     tensors = {"b": np.array(2, np.float32), "a": np.arange(6, dtype=np.float32).reshape(2, 3)}
-    found = checkpoint._model_hash({"width": 8, "kind": "masked"}, tensors)
+    found = weight_file._model_hash({"width": 8, "kind": "masked"}, tensors)
     assert found[:16] == "ff43327be16a23a9"
 
 

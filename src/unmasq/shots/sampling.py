@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8, UInt32
 from scipy import sparse
 
-from unmasq.faults import CHANNEL_KINDS
-from unmasq.frames import intermediate_logicals
-from unmasq.problem import DecodingProblem
+from unmasq.problems.faults import CHANNEL_KINDS
+from unmasq.problems.frames import intermediate_logicals
+from unmasq.problems.problem import DecodingProblem
 
 CHUNK_SHOTS = 1024  # part of what a chunk number means: never change it
 _GREATEST_RATE = 1 - 2.0**-20  # below 1, where a logarithm is -inf and 0 * -inf would be nan

@@ -9,10 +9,10 @@ from scipy import sparse
 from exact_distribution import distribution, distribution_of
 from tiny_models import NUM_DETECTORS, NUM_LOGICALS, dem_text
 from tiny_models import faults as random_faults
-from unmasq.building import problem_from_code, problem_from_dem, problem_from_matrices
 from unmasq.codes import get_code
-from unmasq.faults import Channels
-from unmasq.problem import DecodingProblem, Layout
+from unmasq.problems.building import problem_from_code, problem_from_dem, problem_from_matrices
+from unmasq.problems.faults import Channels
+from unmasq.problems.problem import DecodingProblem, Layout
 
 
 def tiny(text="error(0.1) D0 L0\nerror(0.2) D0 D1\nerror(0.3) D1"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unmasq.faults import CHANNEL_KINDS, Channels, FaultKey, merge_faults
+from unmasq.problems.faults import CHANNEL_KINDS, Channels, FaultKey, merge_faults
 
 if TYPE_CHECKING:
     import stim

@@ -23,11 +23,11 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from unmasq.atomic_files import write_whole
+from unmasq.codes.symmetry import Symmetry
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
-from unmasq.pauli_channel import Qubits
-from unmasq.problem import DecodingProblem, Layout
-from unmasq.symmetry import Symmetry
-from unmasq.translates import Translates
+from unmasq.problems.pauli_channel import Qubits
+from unmasq.problems.problem import DecodingProblem, Layout
+from unmasq.problems.translates import Translates
 
 SHARD_BYTES = 15 * 2**20
 WEIGHTS_FORMAT = "unmasq-weights-1"

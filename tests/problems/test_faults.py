@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from exact_distribution import distribution
 from tiny_models import NUM_DETECTORS, NUM_LOGICALS
 from tiny_models import faults as random_faults
-from unmasq.faults import (
+from unmasq.problems.faults import (
     CHANNEL_KINDS,
     Channels,
     column_supports,

@@ -1,7 +1,7 @@
 """Trains networks like the shipped ones from scratch, with the settings in their cards.
 
-    python benchmarks/train_shipped.py runs/weights                 # all: 44 minutes of one H200
-    python benchmarks/train_shipped.py runs/weights bb72-capacity   # one of them: 3 minutes
+    python tools/train_shipped.py runs/weights                 # all: 44 minutes of one H200
+    python tools/train_shipped.py runs/weights bb72-capacity   # one of them: 3 minutes
 
 Where a network has several runs, each goes on from the weights of the one before. Killed, it goes
 on where it was.

@@ -6,7 +6,12 @@ from hypothesis import given
 from exact_distribution import distribution
 from tiny_models import NUM_DETECTORS, NUM_LOGICALS, dem_text
 from tiny_models import faults as random_faults
-from unmasq.stim_faults import channels_of_circuit, error_model, faults_of_dem, greatest_rate
+from unmasq.problems.stim_faults import (
+    channels_of_circuit,
+    error_model,
+    faults_of_dem,
+    greatest_rate,
+)
 
 
 def test_faults_merge_on_detectors_and_logicals_and_never_on_detectors_alone():

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from unmasq.problem import DecodingProblem
-from unmasq.symmetry import Indices, pair_orbits
+from unmasq.codes.symmetry import Indices, pair_orbits
+from unmasq.problems.problem import DecodingProblem
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

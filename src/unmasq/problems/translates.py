@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmasq import gf2
-from unmasq.problem import DecodingProblem, Layout
-from unmasq.symmetry import Indices, Symmetry
+from unmasq.codes import gf2
+from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.problems.problem import DecodingProblem, Layout
 
 Bits = NDArray[np.uint8]
 

@@ -19,15 +19,15 @@ from scipy.stats import chi2, hypergeom
 
 from exact_distribution import distribution_of, outcome_numbers
 from statistical import FALSE_ALARM, assert_rate
-from unmasq.building import (
+from unmasq.codes import get_code
+from unmasq.problems.building import (
     circuit_from_code,
     problem_from_circuit,
     problem_from_code,
     problem_from_dem,
 )
-from unmasq.codes import get_code
-from unmasq.frames import intermediate_logicals
-from unmasq.sampling import CHUNK_SHOTS, EvaluationShots, ShotSampler, parity, parity_dtype
+from unmasq.problems.frames import intermediate_logicals
+from unmasq.shots.sampling import CHUNK_SHOTS, EvaluationShots, ShotSampler, parity, parity_dtype
 
 P = 0.01
 
@@ -255,13 +255,13 @@ def test_chunks_are_the_stored_bits_on_the_accelerator():
     ids=lambda setting: next(iter(setting)),
 )
 def test_no_setting_of_jax_changes_the_bits(tmp_path, setting):
-    from unmasq.problem_file import save_problem
+    from unmasq.problems.problem_file import save_problem
 
     save_problem(problem(), tmp_path / "problem")
     program = (
         "import hashlib, sys, numpy as np\n"
-        "from unmasq.problem_file import load_problem\n"
-        "from unmasq.sampling import EvaluationShots\n"
+        "from unmasq.problems.problem_file import load_problem\n"
+        "from unmasq.shots.sampling import EvaluationShots\n"
         "source = EvaluationShots(load_problem(sys.argv[1]))\n"
         "parts = [np.asarray(part).tobytes() for c in (0, 5) for part in source.chunk(c)]\n"
         "print(hashlib.sha256(b''.join(parts)).hexdigest())\n"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmasq.problem import DecodingProblem
+from unmasq.problems.problem import DecodingProblem
 
 
 def seen_checks(problem: DecodingProblem) -> list[sparse.csr_array]:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import stim
 
-from unmasq.building import problem_from_circuit, problem_from_code, problem_from_dem
 from unmasq.codes import get_code
-from unmasq.frames import (
+from unmasq.problems.building import problem_from_circuit, problem_from_code, problem_from_dem
+from unmasq.problems.frames import (
     check_correlations,
     fault_seen,
     intermediate_logicals,

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmasq import gf2
+from unmasq.codes import gf2
 
 
 @st.composite

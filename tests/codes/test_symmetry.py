@@ -5,11 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from unmasq import gf2
-from unmasq.building import problem_from_code
-from unmasq.codes import get_code
-from unmasq.frames import check_correlations, joint_correlation
-from unmasq.symmetry import Symmetry, TieTable, free_ties, pair_orbits, torus_translations
+from unmasq.codes import get_code, gf2
+from unmasq.codes.symmetry import Symmetry, TieTable, free_ties, pair_orbits, torus_translations
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.frames import check_correlations, joint_correlation
 
 
 @functools.cache

@@ -11,9 +11,9 @@ from safetensors.numpy import load, save, save_file
 
 from tiny_models import dem_text
 from tiny_models import faults as random_faults
-from unmasq.building import problem_from_circuit, problem_from_code, problem_from_dem
 from unmasq.codes import get_code
-from unmasq.problem_file import FORMAT, load_problem, save_problem
+from unmasq.problems.building import problem_from_circuit, problem_from_code, problem_from_dem
+from unmasq.problems.problem_file import FORMAT, load_problem, save_problem
 
 
 def assert_equal_problems(first, second):
@@ -190,13 +190,13 @@ WITHOUT_STIM = """
 import sys
 for name in ("stim", "sinter", "ldpc"):
     sys.modules[name] = None  # an import of it fails
-from unmasq.problem_file import load_problem, save_problem
+from unmasq.problems.problem_file import load_problem, save_problem
 problem = load_problem(sys.argv[1])
 other = problem.at(0.002)
 save_problem(other, sys.argv[2])
 problem.restricted_to_type(1)
 problem.symmetry.joint_ties()
-from unmasq.sampling import EvaluationShots, ShotSampler
+from unmasq.shots.sampling import EvaluationShots, ShotSampler
 EvaluationShots(other).chunk(0)
 ShotSampler(other, intermediate=True)
 print(problem.structure_id)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from unmasq.circuits.noise import require_error_rate
-from unmasq.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
-from unmasq.symmetry import Indices, Symmetry
+from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.problems.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

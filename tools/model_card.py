@@ -1,6 +1,6 @@
 """Writes what was measured into the card of a weight file: counts from CSVs, times from `bench`.
 
-    python benchmarks/model_card.py src/unmasq/weights/bb72-circuit.safetensors \\
+    python tools/model_card.py src/unmasq/weights/bb72-circuit.safetensors \\
         --counts results/bb72-circuit.csv results/bb72-ways.csv --bench results/bb72-bench-h200.json
 
 Counts are those of this very model, and of the baselines that decoded the same shots.

@@ -1,0 +1,1 @@
+"""Decoding problems: which faults flip which detectors and logicals, and how often."""
