@@ -13,11 +13,11 @@ from unmasq.decoding import diffusion_decoder
 from unmasq.decoding.compiled import compiled_vote
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.voting import count_votes
-from unmasq.evaluation.jobs import ShotReader
 from unmasq.models import Geometry, NetworkConfig, build_network
 from unmasq.models.weight_file import BrokenCheckpointError, load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
+from unmasq.shots.reader import ShotReader
 
 SHOTS = 24
 

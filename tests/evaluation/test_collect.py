@@ -20,10 +20,11 @@ from unmasq.evaluation.collect import BLOCK_SHOTS, Limits, collect
 from unmasq.evaluation.contenders import Contender, baseline
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import paired_counts, read_flags
-from unmasq.evaluation.jobs import ShotReader, decode_piece, set_up_worker
+from unmasq.evaluation.jobs import decode_piece, set_up_worker
 from unmasq.evaluation.stats_file import StatsFile, read_counts
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem_file import save_problem
+from unmasq.shots.reader import ShotReader
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def bench(
     """Time decoders on real shots; compilation is not in the numbers."""
     from unmasq.cli.evaluate import problem_and_model
     from unmasq.evaluation.contenders import NetworkSettings
-    from unmasq.evaluation.jobs import ShotReader
+    from unmasq.shots.reader import ShotReader
 
     names = decoders or [NETWORK]
     if guess and NETWORK not in names:

@@ -81,36 +81,12 @@ class Decoded(NamedTuple):
     seconds: float  # of decoding alone; 0 with a memory, whose time says nothing of the decoder
 
 
-class ShotReader:
-    """Shots by number; keeps the last chunk, for readers that go through in small steps."""
-
-    def __init__(self, problem: DecodingProblem, seed: int) -> None:
-        from unmasq.shots.sampling import CHUNK_SHOTS, EvaluationShots
-
-        self._shots = EvaluationShots(problem, seed)
-        self._size = CHUNK_SHOTS
-        self._chunk = functools.lru_cache(maxsize=1)(self._read_chunk)
-
-    def read(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Syndromes (B, M) and logicals (B, K) of shots first <= i < stop."""
-        syndromes, logicals = [], []
-        for number in range(first // self._size, -(-stop // self._size)):
-            start = number * self._size
-            inside = slice(max(first - start, 0), min(stop - start, self._size))
-            syndrome, logical = self._chunk(number)
-            syndromes.append(syndrome[inside])
-            logicals.append(logical[inside])
-        return np.concatenate(syndromes), np.concatenate(logicals)
-
-    def _read_chunk(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        shots = self._shots.chunk(number)
-        return np.asarray(shots.syndrome), np.asarray(shots.logicals)
-
-
 class Bench:
     """A job with its decoder and shots at hand."""
 
     def __init__(self, job: Job) -> None:
+        from unmasq.shots.reader import ShotReader  # which imports jax
+
         self.job = job
         self.decoder = job.make_decoder()
         self._reader = ShotReader(job.problem, job.seed)

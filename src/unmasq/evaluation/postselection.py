@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unmasq.evaluation.jobs import ShotReader, require_structure
+from unmasq.evaluation.jobs import require_structure
 from unmasq.evaluation.statistics import Rate, clopper_pearson
 from unmasq.problems.problem import DecodingProblem
+from unmasq.shots.reader import ShotReader
 
 if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
