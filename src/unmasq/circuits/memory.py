@@ -6,12 +6,14 @@ r = 0..R, X checks before Z checks, with coordinates (u, v, type, r).
 """
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unmasq.circuits.noise import NoiseModel
 from unmasq.codes import CSSCode
+from unmasq.codes.bicycle import SCHEDULE, Contact
 
 if TYPE_CHECKING:
     import stim
@@ -30,7 +32,7 @@ def memory_circuit(code: CSSCode, noise: NoiseModel, rounds: int, basis: str) ->
             f"code must be a bivariate bicycle code, whose schedule is known: got '{code.name}'. "
             "Write its circuit yourself and use problem_from_circuit."
         )
-    if len(code.bicycle.a) != 3 or len(code.bicycle.b) != 3:
+    if not code.bicycle.has_schedule:
         raise ValueError(
             "code must have three terms in A and three in B, as the schedule of 8 ticks needs: got "
             f"{len(code.bicycle.a)} and {len(code.bicycle.b)}. "
@@ -76,7 +78,6 @@ class _RoundBuilder:
     def round(self, noise: NoiseModel | None) -> "stim.Circuit":
         import stim
 
-        a, b = self.shape.a, self.shape.b
         two_qubit, idle, preparation, measurement = (
             dataclasses.astuple(noise) if noise else (0.0, 0.0, 0.0, 0.0)
         )
@@ -85,17 +86,9 @@ class _RoundBuilder:
         circuit.append("R", self.z)
         _noise(circuit, "Z_ERROR", self.x, preparation)
         _noise(circuit, "X_ERROR", self.z, preparation)
-        ticks = [
-            [self._to_z(self.right, a[0])],
-            [self._from_x(self.left, a[1]), self._to_z(self.right, a[2])],
-            [self._from_x(self.right, b[1]), self._to_z(self.left, b[0])],
-            [self._from_x(self.right, b[0]), self._to_z(self.left, b[1])],
-            [self._from_x(self.right, b[2]), self._to_z(self.left, b[2])],
-            [self._from_x(self.left, a[0]), self._to_z(self.right, a[1])],
-            [self._from_x(self.left, a[2])],
-        ]
-        for tick, gates in enumerate(ticks, start=1):
-            for pairs in gates:
+        for tick, contacts in itertools.groupby(SCHEDULE, key=lambda contact: contact.tick):
+            for contact in contacts:
+                pairs = self._pairs(contact)
                 circuit.append("CX", pairs)
                 _noise(circuit, "DEPOLARIZE2", pairs, two_qubit)
             if tick in (1, 7):
@@ -123,11 +116,11 @@ class _RoundBuilder:
         circuit.append("SHIFT_COORDS", [], (0, 0, 0, 1))
         return circuit
 
-    def _from_x(self, data: np.ndarray, term: tuple[int, int]) -> np.ndarray:
-        return np.stack([self.x, data[self.shape.shift(term)]], axis=1).ravel()
-
-    def _to_z(self, data: np.ndarray, term: tuple[int, int]) -> np.ndarray:
-        return np.stack([data[self.shape.shift(term, sign=-1)], self.z], axis=1).ravel()
+    def _pairs(self, contact: Contact) -> np.ndarray:
+        """(control, target) of each CNOT: X ancillas control, Z ancillas are targets."""
+        touched = self.data[self.shape.touched(contact)]
+        pairs = (self.x, touched) if contact.check_type == "X" else (touched, self.z)
+        return np.stack(pairs, axis=1).ravel()
 
 
 def _noise(circuit: "stim.Circuit", name: str, targets: np.ndarray, rate: float) -> None:

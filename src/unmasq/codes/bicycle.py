@@ -7,14 +7,51 @@ terms a of A and R sites i + b for those of B; Z check i touches L sites i - b a
 
 import dataclasses
 import re
+from typing import NamedTuple
 
 import numpy as np
 
 from unmasq.codes.gf2 import Bits
 from unmasq.codes.symmetry import Indices, torus_translations
+from unmasq.codes.tanner_graph import TannerGraph, labelled_graph
 
 Term = tuple[int, int]  # (u, v) for x^u y^v
 _TERM = re.compile(r"1|(?:x\^?(\d*))?(?:y\^?(\d*))?")
+
+
+class Contact(NamedTuple):
+    """All checks of a type touch a data qubit at a tick, each through one term of a polynomial."""
+
+    tick: int
+    check_type: str  # "X" or "Z"
+    polynomial: str  # "a" or "b"
+    term: int  # 0 for A1 or B1
+
+    @property
+    def name(self) -> str:
+        return f"{self.check_type}{self.tick}"
+
+    @property
+    def on_left(self) -> bool:
+        """X checks touch left data through A, Z checks through B."""
+        return (self.check_type == "X") == (self.polynomial == "a")
+
+
+# The CNOTs of one round, for three terms each in A and B.
+SCHEDULE = (
+    Contact(1, "Z", "a", 0),
+    Contact(2, "X", "a", 1),
+    Contact(2, "Z", "a", 2),
+    Contact(3, "X", "b", 1),
+    Contact(3, "Z", "b", 0),
+    Contact(4, "X", "b", 0),
+    Contact(4, "Z", "b", 1),
+    Contact(5, "X", "b", 2),
+    Contact(5, "Z", "b", 2),
+    Contact(6, "X", "a", 0),
+    Contact(6, "Z", "a", 1),
+    Contact(7, "X", "a", 2),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +93,30 @@ class BicycleShape:
         a = _sum_of_shifts([self.shift(term) for term in self.a])
         b = _sum_of_shifts([self.shift(term) for term in self.b])
         return np.concatenate([a, b], axis=1), np.concatenate([b.T, a.T], axis=1)
+
+    @property
+    def has_schedule(self) -> bool:
+        """Whether `SCHEDULE` names all its terms."""
+        return len(self.a) == len(self.b) == 3
+
+    def touched(self, contact: Contact) -> Indices:
+        """The data qubit that each check, site by site, touches by this contact."""
+        term = (self.a if contact.polynomial == "a" else self.b)[contact.term]
+        sites = self.shift(term, sign=1 if contact.check_type == "X" else -1)
+        return sites if contact.on_left else (sites + self.sites).astype(np.int32)
+
+    def tanner_graph(self) -> TannerGraph:
+        """Checks (X, then Z) and qubits, with one relation for each contact of the schedule."""
+        assert self.has_schedule
+        sites = np.arange(self.sites)
+        checks = [sites if c.check_type == "X" else sites + self.sites for c in SCHEDULE]
+        return labelled_graph(
+            np.concatenate(checks),
+            np.concatenate([self.touched(contact) for contact in SCHEDULE]),
+            [contact.name for contact in SCHEDULE for _ in sites],
+            2 * self.sites,
+            2 * self.sites,
+        )
 
     def qubit_images(self) -> Indices:
         """Translations of the qubits: row g, as in `torus_translations`."""
