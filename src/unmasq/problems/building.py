@@ -10,6 +10,7 @@ from scipy import sparse
 from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
 from unmasq.codes import CSSCode
 from unmasq.codes.gf2 import as_bits
+from unmasq.problems.both_bases import both_bases
 from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
 from unmasq.problems.problem import DecodingProblem, Layout
 from unmasq.problems.stim_faults import (
@@ -64,10 +65,13 @@ def problem_from_code(
 
     `noise` is "circuit" or "code-capacity" at rate p, or a `NoiseModel` of the memory circuit, with
     its greatest rate as p. Rounds default to the distance; code capacity has neither rounds nor
-    basis.
+    basis. Basis "XZ" has the logicals of both: no experiment reads them out together, but what a
+    fault does to each is known.
     """
-    circuit = circuit_from_code(code, noise, p, rounds, basis)
     capacity = noise == "code-capacity"
+    if basis == "XZ" and not capacity:
+        return both_bases(*(problem_from_code(code, noise, p, rounds, each) for each in "XZ"))
+    circuit = circuit_from_code(code, noise, p, rounds, basis)
     frames = circuit.num_detectors // max(code.num_checks, 1)
     layout = Layout(
         *_frame_major(frames, code.num_checks),
