@@ -84,6 +84,12 @@ def test_training_needs_no_stim_even_inside_a_function(broken_rules, path, packa
     assert found.endswith(f"must run without {package}")
 
 
+@pytest.mark.parametrize("path", ["files/a.py", "problems/a.py"])
+def test_files_and_problems_need_no_jax(broken_rules, path):
+    (found,) = broken_rules({path: "def f():\n    import jax.numpy as jnp"})
+    assert found.endswith("must run without jax.numpy")
+
+
 def test_training_needs_no_stim_through_another_module(broken_rules):
     files = {
         "circuits/__init__.py": "from unmasq.circuits.memory import f",

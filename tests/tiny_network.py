@@ -6,7 +6,7 @@ from pathlib import Path
 import jax.random as jr
 
 from unmasq.models import NetworkConfig, build_network, geometry_for
-from unmasq.models.weight_file import save_weights
+from unmasq.models.weights import save_weights
 from unmasq.problems.problem import DecodingProblem
 
 CONFIG = NetworkConfig(

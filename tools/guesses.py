@@ -15,13 +15,13 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from unmasq.atomic_files import write_whole
 from unmasq.decoding.model_store import find_model
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import read_flags
 from unmasq.evaluation.model_problem import problem_of_model
 from unmasq.evaluation.stats_file import read_counts
-from unmasq.models.weight_file import load_weights
+from unmasq.files.atomic import write_whole
+from unmasq.models.weights import load_weights
 from unmasq.report.provenance import provenance
 from unmasq.shots.reader import ShotReader
 

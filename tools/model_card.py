@@ -10,11 +10,10 @@ import argparse
 import json
 from pathlib import Path
 
-from unmasq.atomic_files import write_whole
 from unmasq.decoding.model_store import find_model
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.stats_file import read_counts
-from unmasq.training.export import card_text
+from unmasq.files.model_card import write_card
 
 
 def main() -> None:
@@ -36,8 +35,7 @@ def main() -> None:
         timings = json.loads(arguments.bench.read_bytes())["timings"]
         name = model.decoder_name
         card["timings"] = [t for t in timings if t["decoder"].partition(",")[0] == name]
-    write_whole(model.path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
-    write_whole(model.path.with_suffix(".md"), card_text(card))
+    write_card(model.path, card)
     print(f"{len(card['measured'])} counts, {len(card.get('timings', []))} timings")
 
 

@@ -23,7 +23,7 @@ from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.rules import InSteps
 from unmasq.diffusion.gaussian import alphas_bar
 from unmasq.models import Geometry, NetworkConfig, build_network
-from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 
 M, K = 9, 4

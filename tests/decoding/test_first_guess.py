@@ -16,7 +16,7 @@ from unmasq.decoding.compiled import compiled, compiled_guess
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.diffusion.masking import MASK
 from unmasq.models import NetworkConfig, build_network, geometry_for
-from unmasq.models.weight_file import save_weights
+from unmasq.models.weights import save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
 from unmasq.shots.sampling import EvaluationShots

@@ -21,7 +21,7 @@ from unmasq.decoding.model_store import (
     model_for_structure,
     read_model,
 )
-from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem_file import save_problem
 

@@ -11,10 +11,10 @@ from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.decoding.model_store import SHIPPED, find_model, read_model
 from unmasq.decoding.sinter_adapter import sinter_decoders
+from unmasq.files.model_card import card_text
 from unmasq.problems.building import circuit_from_code, problem_from_code
 from unmasq.recipes import get_recipe
 from unmasq.training import from_json, override
-from unmasq.training.export import card_text
 
 PATHS = sorted(SHIPPED.glob("*.safetensors"))
 

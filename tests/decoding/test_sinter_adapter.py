@@ -26,8 +26,8 @@ from unmasq.decoding.sinter_adapter import (
     sinter_decoders,
     structure_of,
 )
-from unmasq.models.weight_file import ProblemMismatchError
 from unmasq.problems.building import circuit_from_code, problem_from_circuit, problem_from_code
+from unmasq.problems.problem import ProblemMismatchError
 
 CODE = get_code("bb18")
 CIRCUIT = circuit_from_code(CODE, "code-capacity", 0.05)

@@ -15,7 +15,7 @@ from statistical import assert_rate
 from tiny_network import write_tiny_network
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
-from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import circuit_from_code, problem_from_code
 
 SHOTS = 2000

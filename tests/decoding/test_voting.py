@@ -13,8 +13,9 @@ from unmasq.decoding import diffusion_decoder
 from unmasq.decoding.compiled import compiled_vote
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.voting import count_votes
+from unmasq.files.weight_file import BrokenWeightsError
 from unmasq.models import Geometry, NetworkConfig, build_network
-from unmasq.models.weight_file import BrokenCheckpointError, load_weights, save_weights
+from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
 from unmasq.shots.reader import ShotReader
@@ -216,7 +217,7 @@ def test_a_vote_is_compiled_when_warming_up(decoder, syndromes, all_vote):
 ])  # fmt: skip
 def test_maps_of_a_wrong_shape_are_refused_when_loading(tmp_path, problem, translates, change):
     path = save(tmp_path / "x.safetensors", problem, translates=change(translates))
-    with pytest.raises(BrokenCheckpointError, match="logical_maps and flip_maps must have shapes"):
+    with pytest.raises(BrokenWeightsError, match="logical_maps and flip_maps must have shapes"):
         load(path)
 
 

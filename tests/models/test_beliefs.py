@@ -12,7 +12,7 @@ from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network, geometry_for
 from unmasq.models.beliefs import ASSUMED_P, SCALING, BeliefEmbedding, Beliefs, looks
 from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, tanner_graph
-from unmasq.models.weight_file import load_weights, save_weights
+from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.pauli_channel import pauli_channel
 from unmasq.shots.sampling import EvaluationShots

@@ -13,7 +13,7 @@ from tiny_models import dem_text
 from tiny_models import faults as random_faults
 from unmasq.codes import get_code
 from unmasq.problems.building import problem_from_circuit, problem_from_code, problem_from_dem
-from unmasq.problems.problem_file import FORMAT, load_problem, save_problem
+from unmasq.problems.problem_file import PROBLEM, load_problem, save_problem
 
 
 def assert_equal_problems(first, second):
@@ -121,7 +121,7 @@ def test_a_foreign_file_is_refused(refused, foreign):
 
 def test_a_file_of_ours_of_another_kind_or_version_is_refused(refused):
     other = save({"weights": np.zeros(3)}, metadata={"unmasq": json.dumps({"format": "other-1"})})
-    assert f"must have format {FORMAT}: got other-1" in refused(other)
+    assert f"must have format {PROBLEM.name}: got other-1" in refused(other)
 
 
 def header_of(content):

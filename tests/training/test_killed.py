@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tiny_runs import TINY, repetition_problem, train_command
-from unmasq.models.weight_file import load_checkpoint
 from unmasq.problems.problem_file import save_problem
+from unmasq.training.checkpoint import load_checkpoint
 from unmasq.training.run_folder import RunFolder
 
 UPDATES, PER_CALL = 400, 4

@@ -11,13 +11,15 @@ import pytest
 from tiny_runs import TINY, framed_problem, repetition_problem
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
-from unmasq.models.weight_file import ProblemMismatchError, load_checkpoint, load_weights
+from unmasq.files.model_card import history_of
+from unmasq.models.weights import load_weights
 from unmasq.problems.building import problem_from_code
+from unmasq.problems.problem import ProblemMismatchError
 from unmasq.shots.sampling import EvaluationShots, ShotSampler
 from unmasq.training import NoiseSchedule, Stage, loop, override
+from unmasq.training.checkpoint import load_checkpoint
 from unmasq.training.config import to_json
 from unmasq.training.curriculum import frame_ranges
-from unmasq.training.export import history_of
 from unmasq.training.loop import (
     MAX_ROLLBACKS,
     Limits,

@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 
 from tiny_runs import TINY, repetition_problem
-from unmasq.models import weight_file
-from unmasq.models.weight_file import (
-    BrokenCheckpointError,
-    NetworkMismatchError,
-    ProblemMismatchError,
-    load_checkpoint,
-    named_arrays,
-)
-from unmasq.problems import problem_file
+from unmasq.files import array_file
+from unmasq.models.weights import NetworkMismatchError, named_arrays
+from unmasq.problems.problem import ProblemMismatchError
 from unmasq.problems.problem_file import save_problem
-from unmasq.training import run_folder
+from unmasq.training import checkpoint, run_folder
+from unmasq.training.checkpoint import BrokenCheckpointError, load_checkpoint
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run, read_metrics
 from unmasq.training.update import TrainState
 
@@ -64,7 +59,7 @@ def kill_at(monkeypatch):
     """kill_at(n): the n-th file from now on is half-written when the process ends."""
 
     def arrange(number):
-        write, count = weight_file.write_whole, iter(range(10**6))
+        write, count = checkpoint.write_whole, iter(range(10**6))
 
         def failing(path, content):
             if next(count) == number:
@@ -73,7 +68,7 @@ def kill_at(monkeypatch):
                 raise Killed
             write(path, content)
 
-        for module in (weight_file, problem_file, run_folder):
+        for module in (checkpoint, array_file, run_folder):
             monkeypatch.setattr(module, "write_whole", failing)
 
     return arrange

@@ -152,7 +152,7 @@ def _batches(syndromes: "np.ndarray", size: int) -> "Iterator[np.ndarray]":
 def _write_array(path: Path, array: "np.ndarray") -> None:
     import numpy as np
 
-    from unmasq.atomic_files import write_whole
+    from unmasq.files.atomic import write_whole
 
     content = io.BytesIO()
     np.save(content, array)

@@ -117,7 +117,7 @@ def _write(
     dem: "stim.DetectorErrorModel",
     json_output: bool,
 ) -> None:
-    from unmasq.atomic_files import write_whole
+    from unmasq.files.atomic import write_whole
     from unmasq.problems.problem_file import save_problem
 
     files = [out / MODEL, out / PROBLEM]

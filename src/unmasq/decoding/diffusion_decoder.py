@@ -35,7 +35,7 @@ from unmasq.decoding.unmasking import Unmasked
 from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import MaskedDenoiser, cast_floats
 from unmasq.models.masked import Guess
-from unmasq.models.weight_file import Weights, load_weights
+from unmasq.models.weights import Weights, load_weights
 from unmasq.problems.translates import Translates
 from unmasq.shots.batches import cut, pack, pad, padded_size, read_shots
 

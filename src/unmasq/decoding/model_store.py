@@ -6,23 +6,17 @@ never imports jax: a listing must not take hold of an accelerator.
 
 import dataclasses
 import functools
-import hashlib
 import json
-import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from unmasq.files.weight_file import WEIGHTS, WeightFacts, glance_at, read_weight_file
 from unmasq.suggest import nearest
 
 ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
 SHIPPED = Path(__file__).parents[1] / "weights"
-
-_FORMAT = "unmasq-weights-1"  # of `unmasq.models.weight_file`, which imports jax
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,10 +24,12 @@ class ModelFile:
     """What a weight file says about itself, without its tensors."""
 
     path: Path
-    header: dict[str, Any]
-    num_detectors: int
-    num_parameters: int
+    facts: WeightFacts
     shipped: bool
+
+    @property
+    def header(self) -> dict[str, Any]:
+        return self.facts.header
 
     @property
     def name(self) -> str:
@@ -45,8 +41,16 @@ class ModelFile:
         return self.header["structure_id"]
 
     @property
+    def num_detectors(self) -> int:
+        return self.facts.num_detectors
+
+    @property
     def num_logicals(self) -> int:
         return self.header["num_logicals"]
+
+    @property
+    def num_parameters(self) -> int:
+        return self.facts.num_parameters
 
     @property
     def decoder_name(self) -> str:
@@ -55,8 +59,8 @@ class ModelFile:
 
     @functools.cached_property
     def model_hash(self) -> str:
-        """Hash of config and tensors, equal to `checkpoint.Weights.model_hash`; reads the file."""
-        return _model_hash(self.path)
+        """Hash of config and weights; reads the file."""
+        return read_weight_file(self.path).model_hash
 
     @property
     def card(self) -> dict[str, Any]:
@@ -118,28 +122,8 @@ def model_for_structure(structure_id: str, models: Sequence[ModelFile]) -> Model
 
 def read_model(path: str | Path, *, shipped: bool = False) -> ModelFile | None:
     """What a weight file says about itself; None for any other file, or one that is cut off."""
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            data_bytes = path.stat().st_size - 8 - size
-            if data_bytes < 0:
-                return None
-            tensors = json.loads(file.read(size))
-        header = json.loads(tensors.pop("__metadata__")["unmasq"])
-        ends = [entry["data_offsets"][1] for entry in tensors.values()]
-        if header["format"] != _FORMAT or max(ends) != data_bytes:
-            return None
-        parameters = sum(
-            math.prod(entry["shape"])
-            for name, entry in tensors.items()
-            if name.startswith("network.")
-        )
-        detectors = tensors["layout.frame"]["shape"][0]
-        complete = {"name", "structure_id", "num_logicals"} <= header.keys()
-        return ModelFile(path, header, detectors, parameters, shipped) if complete else None
-    except (ValueError, KeyError, TypeError, IndexError):
-        return None
+    facts = glance_at(path)
+    return None if facts is None else ModelFile(Path(path), facts, shipped)
 
 
 def _own_models() -> Iterator[ModelFile]:
@@ -176,10 +160,7 @@ def _only_model_in(folder: Path) -> ModelFile:
 def _require_weights(path: Path) -> ModelFile:
     model = read_model(path, shipped=path.resolve().parent == SHIPPED.resolve())
     if model is None:
-        raise ValueError(
-            f"{path} must be a weight file: it is cut off or of another kind. "
-            "`unmasq train` writes them."
-        )
+        raise WEIGHTS.refusal(path)
     return model
 
 
@@ -189,23 +170,3 @@ def _first_of_one_kind(models: Sequence[ModelFile], what: str) -> ModelFile:
         listed = ", ".join(f"{model.decoder_name} ({model.path})" for model in models)
         raise ValueError(f"{what} must be unique: got {listed}. Name the one you mean.")
     return models[0]
-
-
-def _model_hash(path: Path) -> str:
-    data = path.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    tensors = json.loads(data[8:start])
-    network = json.loads(tensors["__metadata__"]["unmasq"])["network"]
-    digest = hashlib.sha256(json.dumps(network, sort_keys=True).encode())
-    for name in sorted(key for key in tensors if key.startswith("network.")):
-        first, stop = tensors[name]["data_offsets"]
-        values = _as_float32(data[start + first : start + stop], tensors[name]["dtype"])
-        digest.update(name.removeprefix("network.").encode())
-        digest.update(values.tobytes())
-    return digest.hexdigest()
-
-
-def _as_float32(data: bytes, dtype: str) -> NDArray[np.float32]:
-    if dtype == "BF16":  # the upper half of a float32
-        return (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4")
-    return np.frombuffer(data, {"F16": "<f2", "F32": "<f4"}[dtype]).astype("<f4")

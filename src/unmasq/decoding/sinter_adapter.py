@@ -208,7 +208,7 @@ def _load(path: str, model_hash: str) -> "DiffusionDecoder":
 
 def _mismatch(structure: Structure, models: Sequence[ModelFile]) -> ValueError:
     """Says what differs from the model that comes nearest, and how to train one."""
-    from unmasq.models.weight_file import ProblemMismatchError
+    from unmasq.problems.problem import ProblemMismatchError
 
     train = (
         "Train one: `unmasq problem --circuit FILE.stim --out DIR`, then `unmasq train RECIPE "

@@ -62,7 +62,7 @@ class Job:
 def require_structure(name: str, structure_id: str, problem: DecodingProblem) -> None:
     """Refuses a problem other than the one that a network was trained for."""
     if structure_id != problem.structure_id:
-        from unmasq.models.weight_file import ProblemMismatchError
+        from unmasq.problems.problem import ProblemMismatchError
 
         raise ProblemMismatchError(
             f"problem must be the one {name} was trained for, structure {structure_id}: got "

@@ -19,6 +19,10 @@ from unmasq.codes.symmetry import Indices, Symmetry
 from unmasq.problems.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
 
 
+class ProblemMismatchError(ValueError):
+    """Weights, or a run, of another decoding problem."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
     """Where each detector stands: its frame (round) and its check site.

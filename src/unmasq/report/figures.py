@@ -13,11 +13,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from unmasq.atomic_files import write_whole
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.latency import Timing
 from unmasq.evaluation.postselection import DiscardCurve
 from unmasq.evaluation.statistics import Rate
+from unmasq.files.atomic import write_whole
 from unmasq.report.tables import describe_problem
 
 _MARKERS = "osD^vP*X<>"

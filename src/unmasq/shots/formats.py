@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unmasq.atomic_files import write_whole
+from unmasq.files.atomic import write_whole
 from unmasq.suggest import nearest
 
 FORMATS = ("b8", "01", "dets")

@@ -11,15 +11,16 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from unmasq.files.model_card import history_of
 from unmasq.models import Denoiser, build_network, geometry_for, initial_code_weights
 from unmasq.models.views import Views
-from unmasq.models.weight_file import named_arrays, with_weights
+from unmasq.models.weights import named_arrays, with_weights
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.translates import translates_of
 from unmasq.shots.sampling import CHUNK_SHOTS, ShotSampler
 from unmasq.training.config import NoiseSchedule, TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
-from unmasq.training.export import export_weights, history_of
+from unmasq.training.final_weights import write_final_weights
 from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
@@ -292,7 +293,7 @@ def _finish(
         **{key: run.manifest().get(key) for key in ("device", "commit", "history")},
     }
     for folder in [run.path] if mirror is None else [run.path, mirror]:
-        export_weights(folder, config, problem, named_arrays(state.average), facts)
+        write_final_weights(folder, config, problem, named_arrays(state.average), facts)
     if mirror is not None:
         mirror_run(mirror, state, config, run)
     return record

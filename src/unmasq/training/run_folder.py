@@ -19,20 +19,17 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from unmasq.atomic_files import write_whole
-from unmasq.models.weight_file import (
-    Arrays,
+from unmasq.files.array_file import Arrays
+from unmasq.files.atomic import write_whole
+from unmasq.models.weights import load_weights, named_arrays, restore_arrays
+from unmasq.problems.problem import DecodingProblem, ProblemMismatchError
+from unmasq.problems.problem_file import load_problem, save_problem
+from unmasq.training.checkpoint import (
     BrokenCheckpointError,
-    ProblemMismatchError,
     delete_checkpoint,
     load_checkpoint,
-    load_weights,
-    named_arrays,
-    restore_arrays,
     save_checkpoint,
 )
-from unmasq.problems.problem import DecodingProblem
-from unmasq.problems.problem_file import load_problem, save_problem
 from unmasq.training.config import TrainConfig, from_json, to_json
 from unmasq.training.measure import TRAINING_SEED
 from unmasq.training.processes import agreed, same_everywhere

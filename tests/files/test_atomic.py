@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from unmasq.atomic_files import write_whole
+from unmasq.files.atomic import write_whole
 
 
 @pytest.mark.parametrize("content", [b"\x00\xff", "text, ü\n"])

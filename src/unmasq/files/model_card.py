@@ -1,22 +1,20 @@
-"""Weights to use: the average of a run as one 16-bit file, with a model card beside it."""
+"""Model cards: what is known about a weight file, in JSON and Markdown beside it."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from unmasq.atomic_files import write_whole
-from unmasq.models import count_parameters, geometry_for, network_shapes, on_device
-from unmasq.models.weight_file import load_weights, save_weights, with_weights
-from unmasq.problems.problem import DecodingProblem
-from unmasq.problems.translates import translates_of
-from unmasq.training.config import TrainConfig, to_json
-from unmasq.training.update import training_steps
+from unmasq.files.atomic import write_whole
 
 RUN_FACTS = ("samples", "updates", "seconds", "device", "commit")
 LATENCIES = ("p50_ms", "p99_ms", "max_ms")
+
+
+def write_card(weights: Path, card: Mapping[str, Any]) -> None:
+    """NAME.json and NAME.md beside NAME.safetensors."""
+    write_whole(weights.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
+    write_whole(weights.with_suffix(".md"), card_text(card))
 
 
 def history_of(init: str | Path) -> list[dict[str, Any]]:
@@ -34,44 +32,6 @@ def history_of(init: str | Path) -> list[dict[str, Any]]:
             run = {key: card.get(key) for key in ("model_hash", *RUN_FACTS, "recipe")}
             return [*card.get("history", []), run]
     return [{"model_hash": None, "source": path.name}]  # a checkpoint: its run had no end
-
-
-def export_weights(
-    folder: str | Path,
-    config: TrainConfig,
-    problem: DecodingProblem,
-    arrays: Mapping[str, np.ndarray],
-    facts: Mapping[str, Any],
-) -> Path:
-    """Writes NAME.safetensors, NAME.json and NAME.md; returns the first.
-
-    `facts` tell how the weights came about (samples, seconds, device, evaluation, ...).
-    """
-    geometry = geometry_for(config.network, problem)
-    network = on_device(with_weights(network_shapes(config.network, geometry), arrays))
-    path = Path(folder) / f"{config.name}.safetensors"
-    about = {key: getattr(problem, key) for key in ("name", "code", "noise", "basis", "num_rounds")}
-    header = {
-        "name": config.name,
-        "structure_id": problem.structure_id,
-        "objective": config.objective,
-        "num_steps": training_steps(config, problem.num_logicals),
-        "problem": about,
-    }
-    translates = None if problem.symmetry is None else translates_of(problem)
-    save_weights(path, network, config.network, geometry, header, translates=translates)
-    card = {
-        **header,
-        "model_hash": load_weights(path).model_hash,
-        "parameters": count_parameters(network),
-        "num_detectors": problem.num_detectors,
-        "num_logicals": problem.num_logicals,
-        **facts,
-        "recipe": json.loads(to_json(config)),
-    }
-    write_whole(path.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
-    write_whole(path.with_suffix(".md"), card_text(card))
-    return path
 
 
 def card_text(card: Mapping[str, Any]) -> str:

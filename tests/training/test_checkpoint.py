@@ -1,35 +1,26 @@
-"""Checkpoints and weight files: whole or refused, exact, below the shard size."""
+"""Checkpoints: whole or refused, exact, below the shard size."""
 
 import errno
 import json
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tiny_runs import TINY, repetition_problem
-from unmasq.models import Geometry, build_network, weight_file
-from unmasq.models.weight_file import (
+from unmasq.training import checkpoint
+from unmasq.training.checkpoint import (
     BrokenCheckpointError,
-    NetworkMismatchError,
-    ProblemMismatchError,
     delete_checkpoint,
     load_checkpoint,
-    load_weights,
-    named_arrays,
-    restore_arrays,
     save_checkpoint,
-    save_weights,
 )
 
 SHARD = 16384
 
-BFLOAT16 = np.dtype(jnp.bfloat16)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = [np.dtype(name) for name in ("f4", "f2", "f8", "i4", "i8", "u1", "u4", "?")]
 dtypes = st.sampled_from(DTYPES)
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=40)
@@ -141,7 +132,7 @@ class Killed(BaseException):
 
 def fail_at(monkeypatch, number, error):
     """The write of file `number` fails; with `Killed` it leaves a temporary file behind."""
-    write, count = weight_file.write_whole, iter(range(10**6))
+    write, count = checkpoint.write_whole, iter(range(10**6))
 
     def failing(path, content):
         if next(count) == number:
@@ -150,7 +141,7 @@ def fail_at(monkeypatch, number, error):
             raise error
         write(path, content)
 
-    monkeypatch.setattr(weight_file, "write_whole", failing)
+    monkeypatch.setattr(checkpoint, "write_whole", failing)
 
 
 @pytest.mark.parametrize("number", range(7))
@@ -192,144 +183,3 @@ def test_deleting_takes_one_checkpoint_and_its_manifest_first(tmp_path, monkeypa
     assert removed[0] == "step-000000010.json"
     assert {name.split("-")[1][:9] for name in removed} == {"000000010"}
     load_checkpoint(tmp_path / "step-000000001.json")
-
-
-# Trees of arrays
-
-
-def test_trees_come_back_by_name():
-    tree = {"a": [jnp.zeros(3), jnp.int32(5)], "b": (jnp.ones((2, 2)), None, "text")}
-    arrays = named_arrays(tree)
-    assert list(arrays) == ["a.0", "a.1", "b.0"]
-    changed = {name: array + 1 for name, array in arrays.items()}
-    restored = restore_arrays(tree, changed)
-    assert restored["b"][2] == "text"
-    assert restored["a"][1].dtype == jnp.int32
-    assert_equal(named_arrays(restored), changed)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda arrays: arrays.pop("a"), "must hold a: it belongs to another network"),
-        (lambda arrays: arrays.clear(), "must hold a and 1 more"),
-        (lambda arrays: arrays.update(c=np.zeros(1)), "must not hold c: it belongs to another"),
-        (lambda arrays: arrays.update(a=np.zeros(4)), r"a must have shape \(3,\): got \(4,\)"),
-    ],
-)
-def test_arrays_of_another_network_are_refused(change, message):
-    tree = {"a": jnp.zeros(3), "b": jnp.zeros(2)}
-    arrays = named_arrays(tree)
-    change(arrays)
-    with pytest.raises(NetworkMismatchError, match=message):
-        restore_arrays(tree, arrays)
-
-
-# Weight files
-
-
-def write_weights(path, problem, *, seed=0, dtype=np.float16):
-    """A random network for the problem, written to `path`."""
-    geometry = Geometry.of(problem)
-    network = build_network(TINY.network, geometry, key=jr.key(seed))
-    header = {
-        "name": path.stem,
-        "structure_id": problem.structure_id,
-        "objective": "masked",
-        "num_steps": problem.num_logicals,
-    }
-    save_weights(path, network, TINY.network, geometry, header, dtype)
-    return network
-
-
-@pytest.mark.parametrize("dtype", [np.float16, BFLOAT16, np.float32])
-def test_weights_come_back_rounded_to_their_dtype(tmp_path, dtype):
-    network = write_weights(tmp_path / "n.safetensors", repetition_problem(), dtype=dtype)
-    loaded = load_weights(tmp_path / "n.safetensors")
-    assert loaded.config == TINY.network
-    assert loaded.header["name"] == "n"
-    pairs = zip(jax.tree.leaves(loaded.network), jax.tree.leaves(network), strict=True)
-    for found, original in pairs:
-        rounded = np.asarray(original).astype(dtype).astype(original.dtype)
-        np.testing.assert_array_equal(found, rounded)
-
-
-def test_loading_draws_no_weights(tmp_path, caplog):
-    """Each shape would compile a generator of its own: seconds before the first shot."""
-    write_weights(tmp_path / "n.safetensors", repetition_problem())
-    jax.clear_caches()
-    with jax.log_compiles():
-        load_weights(tmp_path / "n.safetensors")
-        assert "normal" not in caplog.text
-        jr.normal(jr.key(0), (3, 7))
-        assert "normal" in caplog.text  # had there been something, we would know
-
-
-def test_the_model_hash_is_that_of_the_weights_alone(tmp_path):
-    hashes = {}
-    for name, seed in [("one", 0), ("again", 0), ("other", 1)]:
-        write_weights(tmp_path / name, repetition_problem(), seed=seed)
-        hashes[name] = load_weights(tmp_path / name).model_hash
-    assert hashes["one"] == hashes["again"] != hashes["other"]
-
-
-def test_the_model_hash_never_changes():
-    """Golden: result files name models by it."""
-    tensors = {"b": np.array(2, np.float32), "a": np.arange(6, dtype=np.float32).reshape(2, 3)}
-    found = weight_file._model_hash({"width": 8, "kind": "masked"}, tensors)
-    assert found[:16] == "ff43327be16a23a9"
-
-
-def test_weights_of_another_problem_are_refused(tmp_path):
-    problem = repetition_problem(5)
-    write_weights(tmp_path / "n.safetensors", problem)
-    weights = load_weights(tmp_path / "n.safetensors")
-    weights.require_structure(repetition_problem(5, p=0.01))
-    with pytest.raises(
-        ProblemMismatchError, match=r"\(4 detectors, 1 logicals\): got .* \(2 detectors, 1"
-    ):
-        weights.require_structure(repetition_problem(3))
-
-
-@pytest.mark.parametrize(
-    ("harm", "message"),
-    [
-        (cut, "must be a weight file: it is cut off or of another kind"),
-        (lambda path: path.write_bytes(b""), "must be a weight file"),
-        (lambda path: path.write_bytes(b"\xff" * 100), "must be a weight file"),
-    ],
-)
-def test_harmed_weight_files_are_refused(tmp_path, harm, message):
-    path = tmp_path / "n.safetensors"
-    write_weights(path, repetition_problem())
-    harm(path)
-    with pytest.raises(BrokenCheckpointError, match=message):
-        load_weights(path)
-
-
-def rewritten(path, change):
-    """The file with another header."""
-    from safetensors.numpy import load, save
-
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    header = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["unmasq"])
-    change(header)
-    path.write_bytes(save(load(data), metadata={"unmasq": json.dumps(header)}))
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        (lambda h: h.update(format="other-1"), BrokenCheckpointError, "got other-1"),
-        (lambda h: h.pop("network"), BrokenCheckpointError, "this version knows.*Update unmasq"),
-        (lambda h: h["network"].update(wings=2), BrokenCheckpointError, "wings.*Update unmasq"),
-        (lambda h: h["network"].update(width=16), NetworkMismatchError, "must have shape"),
-    ],
-)
-def test_foreign_weight_files_are_refused(tmp_path, change, error, message):
-    path = tmp_path / "n.safetensors"
-    write_weights(path, repetition_problem())
-    rewritten(path, change)
-    with pytest.raises(error, match=message):
-        load_weights(path)

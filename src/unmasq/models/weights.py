@@ -1,0 +1,193 @@
+"""A network's weights by name, and networks to and from weight files."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from unmasq.codes.symmetry import Symmetry
+from unmasq.files.array_file import Arrays
+from unmasq.files.weight_file import (
+    BrokenWeightsError,
+    WeightFile,
+    read_weight_file,
+    write_weight_file,
+)
+from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
+from unmasq.problems.pauli_channel import Qubits
+from unmasq.problems.problem import DecodingProblem, Layout, ProblemMismatchError
+from unmasq.problems.translates import Translates
+
+
+class NetworkMismatchError(ValueError):
+    """Weights that are whole, but of another network."""
+
+
+def named_arrays(tree: PyTree) -> Arrays:
+    """Array leaves by their path, such as 'encoder.blocks.0.mixing.value.weight'."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
+    return {_name(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def restore_arrays(tree: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
+    """The tree with its arrays, or their shapes, replaced by name; names and shapes must agree."""
+    leaves, structure = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, _has_shape))
+    names = [_name(path) for path, _ in leaves]
+    for what, found in (
+        ("hold", [name for name in names if name not in arrays]),
+        ("not hold", [name for name in arrays if name not in set(names)]),
+    ):
+        if found:
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            raise NetworkMismatchError(
+                f"checkpoint must {what} {found[0]}{more}: it belongs to another network."
+            )
+    new = []
+    for path, leaf in leaves:
+        array = arrays[_name(path)]
+        if array.shape != leaf.shape:
+            raise NetworkMismatchError(
+                f"{_name(path)} must have shape {leaf.shape}: got {array.shape}. "
+                "The checkpoint belongs to another network."
+            )
+        new.append(jnp.asarray(array, leaf.dtype))
+    return eqx.combine(jax.tree_util.tree_unflatten(structure, new), tree)
+
+
+def with_weights(network: Denoiser, arrays: Mapping[str, np.ndarray]) -> Denoiser:
+    """The network with its weights, or their shapes, replaced by name."""
+    trained, fixed = eqx.partition(network, _is_weight)
+    return eqx.combine(restore_arrays(trained, arrays), fixed)
+
+
+def _has_shape(leaf: Any) -> bool:
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def _is_weight(leaf: Any) -> bool:
+    return _has_shape(leaf) and bool(jnp.issubdtype(leaf.dtype, jnp.inexact))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Weights:
+    """A network with what it was trained for."""
+
+    network: Denoiser
+    config: NetworkConfig
+    geometry: Geometry
+    header: dict[str, Any]  # name, structure_id, objective, num_steps, recipe, counts, ...
+    model_hash: str  # of config and tensors
+    translates: Translates | None = None  # of a problem with symmetry
+
+    def require_structure(self, problem: DecodingProblem) -> None:
+        """Refuses a problem other than the one the weights were trained for."""
+        if problem.structure_id != self.header["structure_id"]:
+            raise ProblemMismatchError(
+                f"weights '{self.header['name']}' must be used on their own problem, structure "
+                f"{self.header['structure_id']} ({self.geometry.num_detectors} detectors, "
+                f"{self.geometry.num_logicals} logicals): got structure {problem.structure_id} "
+                f"({problem.num_detectors} detectors, {problem.num_logicals} logicals). "
+                "Train a decoder for it with `unmasq train`."
+            )
+
+
+def save_weights(
+    path: str | Path,
+    network: Denoiser,
+    config: NetworkConfig,
+    geometry: Geometry,
+    header: Mapping[str, Any],
+    dtype: Any = np.float16,
+    translates: Translates | None = None,
+) -> None:
+    """One file with 16-bit weights. `header` needs name, structure_id, objective, num_steps."""
+    weights = {
+        name: array.astype(dtype)
+        for name, array in named_arrays(eqx.filter(network, eqx.is_inexact_array)).items()
+    }
+    arrays = _geometry_arrays(geometry)
+    if translates is not None:
+        arrays["translates.logical_maps"] = translates.logical_maps
+        arrays["translates.flip_maps"] = translates.flip_maps
+    whole = {
+        **header,
+        "network": dataclasses.asdict(config),
+        "num_frames": geometry.layout.num_frames,
+        "num_logicals": geometry.num_logicals,
+    }
+    write_weight_file(path, WeightFile(whole, weights, arrays))
+
+
+def load_weights(path: str | Path) -> Weights:
+    """Reads a weight file; a cut-off or foreign one is refused."""
+    file = read_weight_file(path)
+    try:
+        config = NetworkConfig(**file.header["network"])
+        geometry = _geometry_from(file.arrays, file.header)
+        translates = _translates_from(file.arrays, geometry)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenWeightsError(
+            f"{path} must be a weight file that this version knows: {error}. Update unmasq."
+        ) from error
+    network = on_device(with_weights(network_shapes(config, geometry), file.weights))
+    return Weights(network, config, geometry, file.header, file.model_hash, translates)
+
+
+_QUBITS = ("of_checks", "logicals_of_x", "logicals_of_z")
+
+
+def _geometry_arrays(geometry: Geometry) -> Arrays:
+    layout, symmetry = geometry.layout, geometry.symmetry
+    arrays = {
+        "layout.frame": layout.frame,
+        "layout.check": layout.check,
+        "layout.check_type": layout.check_type,
+    }
+    if symmetry is not None:
+        arrays["symmetry.check_images"] = symmetry.check_images
+        arrays["symmetry.token_images"] = symmetry.token_images
+        arrays["symmetry.basis_tokens"] = symmetry.basis_tokens
+    if geometry.qubits is not None:
+        for name in _QUBITS:
+            arrays[f"qubits.{name}"] = getattr(geometry.qubits, name)
+    return arrays
+
+
+def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Geometry:
+    layout = Layout(
+        arrays["layout.frame"],
+        arrays["layout.check"],
+        arrays["layout.check_type"],
+        header["num_frames"],
+    )
+    symmetry = None
+    if "symmetry.check_images" in arrays:
+        symmetry = Symmetry(
+            arrays["symmetry.check_images"],
+            arrays["symmetry.token_images"],
+            arrays["symmetry.basis_tokens"],
+        )
+    qubits = None
+    if "qubits.of_checks" in arrays:
+        qubits = Qubits(*(arrays[f"qubits.{name}"] for name in _QUBITS))
+    return Geometry(layout, header["num_logicals"], symmetry, qubits)
+
+
+def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Translates | None:
+    if geometry.symmetry is None or "translates.flip_maps" not in arrays:
+        return None
+    maps = (arrays["translates.logical_maps"], arrays["translates.flip_maps"])
+    return Translates.under(geometry.symmetry, geometry.layout, *maps)
+
+
+def _name(path: tuple) -> str:
+    parts = [
+        str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path
+    ]
+    return ".".join(parts)
