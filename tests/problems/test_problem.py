@@ -247,3 +247,19 @@ def test_faults_are_the_columns():
     np.testing.assert_array_equal(problem.logical_matrix.toarray(), [[1, 0, 0]])
     assert problem.priors.tolist() == [0.1, 0.2, 0.3]
     assert (problem.num_rounds, problem.p) == (0, 0.3)
+
+
+def test_problems_of_bicycle_codes_know_their_tanner_graph():
+    circuit = problem_from_code(get_code("bb18"), "circuit", 0.006, 2, "Z")
+    assert circuit.tanner.num_relations == 12
+    capacity = problem_from_code(get_code("bb18"), "code-capacity", 0.01)
+    assert capacity.tanner.num_relations == 6  # X and Z checks are alike
+    assert dataclasses.replace(circuit, tanner=None).structure_id == circuit.structure_id
+    four_terms = problem_from_code(get_code("bb:3,3,1+x+y+xy,1+x2+y2+x2y2"), "code-capacity", 0.01)
+    assert four_terms.tanner is None
+
+
+def test_a_tanner_graph_of_another_code_is_refused():
+    problem = problem_from_code(get_code("bb18"), "circuit", 0.006, 1)
+    with pytest.raises(ValueError, match="tanner must have the layout's 18 checks: got 36"):
+        dataclasses.replace(problem, tanner=get_code("bb36").bicycle.tanner_graph())

@@ -55,6 +55,15 @@ def test_what_is_saved_is_loaded(make, tmp_path):
     np.testing.assert_array_equal(again.at(0.002).priors, problem.at(0.002).priors)
 
 
+def test_a_file_without_a_tanner_graph_loads_without_one(tmp_path):
+    problem = dataclasses.replace(circuit_problem(), tanner=None)
+    save_problem(problem, tmp_path / "problem.safetensors")
+    assert not [
+        name for name in load((tmp_path / "problem.safetensors").read_bytes()) if "tanner" in name
+    ]
+    assert load_problem(tmp_path / "problem.safetensors").tanner is None
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(random_faults)
 def test_any_error_model_comes_back(tmp_path, found):

@@ -7,11 +7,14 @@ and codes whose relations have the same names share networks: see `unmasq.models
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from unmasq.codes.symmetry import Indices
+
+_EDGES = ("check", "qubit", "relation")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -73,6 +76,25 @@ class TannerGraph:
         table = np.full((self.num_qubits, self.num_relations), -1, np.int32)
         table[self.qubit, self.relation] = self.check
         return table
+
+    def arrays(self) -> dict[str, Indices]:
+        """Its edges, by the names they have in files."""
+        return {f"tanner.{name}": getattr(self, name) for name in _EDGES}
+
+    def facts(self) -> dict[str, Any]:
+        """What a file's header says of it beside the arrays."""
+        return {
+            "names": list(self.names),
+            "num_checks": self.num_checks,
+            "num_qubits": self.num_qubits,
+        }
+
+    @staticmethod
+    def read(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> "TannerGraph":
+        """What `arrays` and `facts` wrote."""
+        check, qubit, relation = (arrays[f"tanner.{name}"] for name in _EDGES)
+        sizes = (facts["num_checks"], facts["num_qubits"])
+        return TannerGraph(check, qubit, relation, tuple(facts["names"]), *sizes)
 
     def under(self, check_images: Indices, qubit_images: Indices) -> "TannerGraph":
         """The same edges, with the orbits under a group as relations.

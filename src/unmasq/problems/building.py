@@ -10,6 +10,7 @@ from scipy import sparse
 from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
 from unmasq.codes import CSSCode
 from unmasq.codes.gf2 import as_bits
+from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.problems.both_bases import both_bases
 from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
 from unmasq.problems.problem import DecodingProblem, Layout
@@ -179,7 +180,19 @@ def _from_circuit(
         code.name if code and code.bicycle else None,  # a name that `get_code` knows
         channels_of_circuit(circuit, p, order),
         code.symmetries.get(basis) if code else None,
+        _tanner_graph(code, basis) if code else None,
     )
+
+
+def _tanner_graph(code: CSSCode, basis: str) -> TannerGraph | None:
+    """Of a code whose schedule is known; the symmetry for `basis` makes its relations."""
+    if code.bicycle is None or not code.bicycle.has_schedule:
+        return None
+    graph = code.bicycle.tanner_graph()
+    if basis not in code.symmetries:
+        return graph
+    images = code.symmetries[basis].check_images  # qubits move as checks do
+    return graph.under(images, images)
 
 
 def _from_faults(

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from unmasq.circuits.noise import require_error_rate
 from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.problems.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
 
 
@@ -90,6 +91,7 @@ class DecodingProblem:
     code: str | None = None  # catalogue name
     channels: Channels | None = None
     symmetry: Symmetry | None = None
+    tanner: TannerGraph | None = None  # of the check sites; where known
 
     def __post_init__(self) -> None:
         require_error_rate(self.p)
@@ -122,6 +124,11 @@ class DecodingProblem:
             raise ValueError(
                 f"channels must count for each of the {self.num_faults} faults: "
                 f"got {len(self.channels.counts)}."
+            )
+        if self.tanner is not None and self.tanner.num_checks != self.layout.num_checks:
+            raise ValueError(
+                f"tanner must have the layout's {self.layout.num_checks} checks: "
+                f"got {self.tanner.num_checks}."
             )
         self._require_fitting_symmetry()
         self._require_canonical_order()
@@ -237,5 +244,6 @@ class DecodingProblem:
             layout=layout,
             channels=self.channels.merged(new_keys, order) if self.channels else None,
             symmetry=None,
+            tanner=None,
         )
         return rows.astype(np.int32), problem

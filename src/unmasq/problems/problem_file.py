@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from unmasq.codes.symmetry import Symmetry
+from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.files.array_file import ArrayFormat
 from unmasq.problems.faults import Channels
 from unmasq.problems.problem import DecodingProblem, Layout
@@ -43,6 +44,9 @@ def save_problem(problem: DecodingProblem, path: str | Path) -> None:
     if problem.symmetry is not None:
         for name in ("check_images", "token_images", "basis_tokens"):
             arrays[f"symmetry.{name}"] = getattr(problem.symmetry, name)
+    if problem.tanner is not None:
+        arrays.update(problem.tanner.arrays())
+        header["tanner"] = problem.tanner.facts()
     PROBLEM.write(path, arrays, header)
 
 
@@ -62,6 +66,9 @@ def load_problem(path: str | Path) -> DecodingProblem:
             arrays["symmetry.token_images"],
             arrays["symmetry.basis_tokens"],
         )
+    tanner = None
+    if "tanner" in header:
+        tanner = TannerGraph.read(arrays, header["tanner"])
     return DecodingProblem(
         _matrix(arrays, "check_matrix", header["num_detectors"]),
         _matrix(arrays, "logical_matrix", header["num_logicals"]),
@@ -74,6 +81,7 @@ def load_problem(path: str | Path) -> DecodingProblem:
         ),
         channels=channels,
         symmetry=symmetry,
+        tanner=tanner,
         **{key: header[key] for key in ("p", "name", "noise", "basis", "code")},
     )
 
