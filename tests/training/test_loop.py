@@ -16,7 +16,7 @@ from unmasq.models.weights import load_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem import ProblemMismatchError
 from unmasq.shots.sampling import EvaluationShots, ShotSampler
-from unmasq.training import NoiseSchedule, Stage, loop, override
+from unmasq.training import NoiseSchedule, Stage, fitting, loop, override
 from unmasq.training.checkpoint import load_checkpoint
 from unmasq.training.config import to_json
 from unmasq.training.curriculum import frame_ranges
@@ -163,7 +163,9 @@ def test_a_card_tells_of_the_runs_before(tmp_path, uninterrupted, problem):
     assert len({*hashes, card["model_hash"]}) == 3
     assert card["history"][0]["recipe"] == json.loads(to_json(uninterrupted[0].open()[0]))
     text = init.with_suffix(".md").read_text()
-    assert "| all 3 runs together | 1,920 samples, " in text
+    assert "| all 3 runs together | 1,920 samples, 1,920 of them distinct, " in text
+    assert card["distinct_samples"] == 1920
+    assert len({entry["stream"] for entry in [*card["history"], card]}) == 3
     assert history_of(first) == card["history"][:1]
     assert history_of(first.parent / "slim")[0]["model_hash"] == hashes[0]
     assert history_of(uninterrupted[0].checkpoints()[0])[0]["model_hash"] is None
@@ -296,7 +298,7 @@ def test_fit_minutes_fills_the_time_whatever_the_stages_cost(tmp_path, monkeypat
 
     monkeypatch.setattr(Trainer, "advance", costly)
     monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(loop, "FIT_SHARE", 0.01)
+    monkeypatch.setattr(fitting, "FIT_SHARE", 0.01)
     config = dataclasses.replace(
         override(TINY, ["network.encoder_layers=1", "evaluate_shots=0"]),
         stages=(Stage(0, -1, 0.5),),

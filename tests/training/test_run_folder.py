@@ -80,7 +80,7 @@ def test_a_run_opens_as_it_was_made(run, problem):
     assert found.structure_id == problem.structure_id
     manifest = run.manifest()
     assert manifest["structure_id"] == problem.structure_id
-    assert manifest["seeds"] == {"training": TINY.seed, "evaluation": 1}
+    assert manifest["seeds"] == {"training": TINY.seed, "stream": 0, "evaluation": 1}
     assert {"commit", "dirty", "versions", "python", "device", "devices"} <= manifest.keys()
 
 

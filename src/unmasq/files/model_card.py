@@ -29,7 +29,7 @@ def history_of(init: str | Path) -> list[dict[str, Any]]:
                 f"{card_path} must be a model card: {error}. Take it away to go on without."
             ) from error
         if "model_hash" in card:
-            run = {key: card.get(key) for key in ("model_hash", *RUN_FACTS, "recipe")}
+            run = {key: card.get(key) for key in ("model_hash", *RUN_FACTS, "stream", "recipe")}
             return [*card.get("history", []), run]
     return [{"model_hash": None, "source": path.name}]  # a checkpoint: its run had no end
 
@@ -64,9 +64,9 @@ def card_text(card: Mapping[str, Any]) -> str:
         samples, seconds = (
             sum(run.get(key) or 0 for run in runs) for key in ("samples", "seconds")
         )
-        lines += [
-            f"| all {len(runs)} runs together | {samples:,} samples, {seconds:,.0f} seconds |"
-        ]
+        distinct = card.get("distinct_samples")
+        drawn = f"{samples:,} samples" + (f", {distinct:,} of them distinct" if distinct else "")
+        lines += [f"| all {len(runs)} runs together | {drawn}, {seconds:,.0f} seconds |"]
     if card.get("evaluation"):
         lines += [
             "",

@@ -14,6 +14,7 @@ from unmasq.models.weights import save_weights, with_weights
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.translates import translates_of
 from unmasq.training.config import TrainConfig, to_json
+from unmasq.training.streams import distinct_samples
 from unmasq.training.update import training_steps
 
 
@@ -50,5 +51,7 @@ def write_final_weights(
         **facts,
         "recipe": json.loads(to_json(config)),
     }
+    if card.get("history"):
+        card["distinct_samples"] = distinct_samples([*card["history"], card])
     write_card(path, card)
     return path

@@ -21,13 +21,14 @@ from unmasq.shots.sampling import CHUNK_SHOTS, ShotSampler
 from unmasq.training.config import NoiseSchedule, TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
 from unmasq.training.final_weights import write_final_weights
+from unmasq.training.fitting import fitted
 from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
+from unmasq.training.streams import stream_of
 from unmasq.training.update import Trainer, TrainState
 
 MAX_ROLLBACKS = 5
-FIT_SHARE = 0.02  # of --fit-minutes, spent on measuring each stage
 
 
 class TrainingDivergedError(ValueError):
@@ -83,7 +84,7 @@ def train(
         run.require_new()
     history = [] if init is None else history_of(init)
     asked, config = config.noise, _with_known_noise(config, problem)
-    trainer = make_trainer(config, problem, init)
+    trainer = make_trainer(config, problem, init, run.stream() if resume else None)
     state = trainer.start()
     spent = 0.0
     if resume:
@@ -93,9 +94,9 @@ def train(
             say(warning)
     else:
         if limits.fit_minutes is not None:
-            trainer.config = config = _fit(trainer, state, limits.fit_minutes, started, say)
+            trainer.config = config = fitted(trainer, state, limits.fit_minutes, started, say)
             state = trainer.start()
-        run.create(config, problem, state, history)
+        run.create(config, problem, state, history, trainer.stream)
     if config.noise != asked:
         say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at it")
     say(f"{config.name}: compiling, then on from update {int(state.step)} of {config.num_updates}")
@@ -159,9 +160,15 @@ def train(
 
 
 def make_trainer(
-    config: TrainConfig, problem: DecodingProblem, init: str | Path | None = None
+    config: TrainConfig,
+    problem: DecodingProblem,
+    init: str | Path | None = None,
+    stream: int | None = None,
 ) -> Trainer:
-    """Network, sampler and device mesh for a recipe; `init` names weights to start from."""
+    """Network, sampler and device mesh for a recipe; `init` names weights to start from.
+
+    `stream` is that of the run to go on with; else a new run's.
+    """
     devices = jax.device_count()
     if config.batch_size % devices:
         raise ValueError(
@@ -174,15 +181,18 @@ def make_trainer(
     geometry = geometry_for(config.network, problem)
     weights = initial_code_weights(problem) if config.network.encoder_layers else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
-    if init is not None:
-        network = with_weights(network, load_average(init))
+    start = None if init is None else load_average(init)
+    if start is not None:
+        network = with_weights(network, start)
     mesh = jax.make_mesh((devices,), ("shots",), axis_types=(jax.sharding.AxisType.Auto,))
 
     def sampler(intermediate: bool) -> ShotSampler:
         return ShotSampler(problem, intermediate=intermediate)
 
     views = Views(translates_of(problem)) if config.translate_masks else None
-    return Trainer(config, network, geometry, sampler, mesh, views)
+    if stream is None:
+        stream = stream_of(config, start)
+    return Trainer(config, network, geometry, sampler, mesh, views, stream)
 
 
 def _with_known_noise(config: TrainConfig, problem: DecodingProblem) -> TrainConfig:
@@ -214,45 +224,6 @@ def _roll_back(
         f"random numbers (no. {count} of at most {MAX_ROLLBACKS})"
     )
     return trainer.place(good._replace(rollbacks=jnp.asarray(count, jnp.int32)))
-
-
-def _fit(
-    trainer: Trainer,
-    state: TrainState,
-    minutes: float,
-    started: float,
-    say: Callable[[str], None],
-) -> TrainConfig:
-    """Measures every stage on throwaway updates and sets `num_updates` by it."""
-    config = trainer.config
-    say(f"{config.name}: compiling, then measuring")
-    needed = 0.0
-    for frames in frame_ranges(config, trainer.geometry.layout.num_frames):
-        state, seconds = _seconds_per_update(trainer, state, frames, FIT_SHARE * 60 * minutes)
-        needed += seconds * (frames.stop - frames.start)
-    left = max(60 * minutes - (time.monotonic() - started), 0.0)
-    updates = agreed(max(int(config.num_updates * left / needed), config.updates_per_call))
-    say(
-        f"{config.num_updates * config.batch_size / needed:,.0f} samples/s measured: "
-        f"{updates} updates fill the {left:.0f} s left of {minutes} minutes"
-    )
-    return dataclasses.replace(config, num_updates=updates)
-
-
-def _seconds_per_update(
-    trainer: Trainer, state: TrainState, frames: FrameRange, at_least: float
-) -> tuple[TrainState, float]:
-    """Over `at_least` seconds and three calls, after one that compiles."""
-    updates = trainer.config.updates_per_call
-    state, losses = trainer.advance(state, frames, updates)
-    jax.block_until_ready(losses)
-    begun = time.monotonic()
-    calls = 0
-    while calls < 3 or agreed(time.monotonic() - begun < at_least):
-        state, losses = trainer.advance(state, frames, updates)
-        jax.block_until_ready(losses)
-        calls += 1
-    return state, (time.monotonic() - begun) / (calls * updates)
 
 
 def _averaged(trainer: Trainer, state: TrainState) -> Denoiser:
@@ -289,6 +260,7 @@ def _finish(
         "samples": record["samples"],
         "updates": record["step"],
         "seconds": record["seconds"],
+        "stream": trainer.stream,
         "evaluation": record.get("evaluation", []),
         **{key: run.manifest().get(key) for key in ("device", "commit", "history")},
     }

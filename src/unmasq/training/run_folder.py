@@ -33,6 +33,7 @@ from unmasq.training.checkpoint import (
 from unmasq.training.config import TrainConfig, from_json, to_json
 from unmasq.training.measure import TRAINING_SEED
 from unmasq.training.processes import agreed, same_everywhere
+from unmasq.training.streams import PLAIN_STREAM
 from unmasq.training.update import TrainState
 
 KEPT_CHECKPOINTS = 2
@@ -63,6 +64,7 @@ class RunFolder:
         problem: DecodingProblem,
         state: TrainState,
         history: Sequence[Mapping[str, Any]] = (),
+        stream: int = PLAIN_STREAM,
     ) -> None:
         """A new run, with its first checkpoint; `history` tells of the runs before it."""
         self.require_new()
@@ -70,7 +72,7 @@ class RunFolder:
             return
         with _clear_errors(self.path, "Choose another folder, or make room, and start again."):
             save_problem(problem, self.path / "problem.safetensors")
-            facts = {**_manifest(config, problem), "history": list(history)}
+            facts = {**_manifest(config, problem, stream), "history": list(history)}
             manifest = json.dumps(facts, indent=1)
             write_whole(self.path / "manifest.json", manifest)
             self.save(state, 0.0)
@@ -100,6 +102,10 @@ class RunFolder:
             return {**manifest, "structure_id": manifest["structure_id"]}
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path} must be the manifest of a run: {error!r}.") from error
+
+    def stream(self) -> int:
+        """Which random numbers it draws; runs of before there were streams have the plain one."""
+        return self.manifest().get("seeds", {}).get("stream", PLAIN_STREAM)
 
     def save(self, state: TrainState, seconds: float) -> None:
         """A full checkpoint; older ones beyond the last two go."""
@@ -220,12 +226,12 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _manifest(config: TrainConfig, problem: DecodingProblem) -> dict[str, Any]:
+def _manifest(config: TrainConfig, problem: DecodingProblem, stream: int) -> dict[str, Any]:
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "structure_id": problem.structure_id,
         "problem": problem.name,
-        "seeds": {"training": config.seed, "evaluation": TRAINING_SEED},
+        "seeds": {"training": config.seed, "stream": stream, "evaluation": TRAINING_SEED},
         **_commit(),
         "versions": {
             name: metadata.version(name) for name in ("jax", "jaxlib", "equinox", "optax", "numpy")

@@ -24,6 +24,7 @@ from unmasq.training.objectives import (
     continuous_objective,
     masked_objective,
 )
+from unmasq.training.streams import PLAIN_STREAM, training_key
 
 CONTINUOUS_STEPS = 200
 
@@ -57,6 +58,7 @@ class Trainer:
         samplers: Callable[[bool], ShotSampler],
         mesh: jax.sharding.Mesh,
         views: Views | None = None,
+        stream: int = PLAIN_STREAM,
     ):
         self.config = config
         self.views = views
@@ -69,7 +71,8 @@ class Trainer:
         self._replicated = NamedSharding(mesh, PartitionSpec())
         self._by_shot = NamedSharding(mesh, PartitionSpec("shots"))
         self._compiled: dict[tuple[int, int], tuple[tuple[ShotSampler, PyTree], Callable]] = {}
-        self._key = jr.key(config.seed, impl=config.generator)
+        self.stream = stream
+        self._key = training_key(config, stream)
 
     def start(self) -> TrainState:
         state = TrainState(
