@@ -4,11 +4,12 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from stub_network import StubNetwork
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity
 from unmasq.diffusion.masking import MASK
 
 
-class TableDenoiser(eqx.Module):
+class TableDenoiser(StubNetwork):
     """Logits by (syndrome number, tokens): rows of `table` count syndromes little-endian.
 
     Fewer rows than syndromes: the number is taken modulo the rows.

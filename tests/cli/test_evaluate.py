@@ -157,10 +157,6 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
         ((*problem, *model, "--steps", 2, "--threshold", 1), "must not be given together"),
         ((*problem, *model, "--dtype", "int8"), "dtype must be float32 or bfloat16"),
         ((*problem, *model, "--views", 4), "views must be 1 for this model"),
-        (
-            (*problem, *model, "--views", 4, "--beam", 2),
-            "beam and views must not be given together",
-        ),
         ((*problem, "--decoders", "bposd-xz", "--views", 4), "must hold unmasq for --views"),
         ((*problem, "--decoders", "bposd-xz", "--guess"), "must hold unmasq for --guess"),
         ((*problem, *model, "--guess"), "guess must be asked of a model that begins with belief"),

@@ -95,9 +95,8 @@ def test_packed_and_unpacked_paths_agree_bit_for_bit(shots):
         lambda d: d,
         lambda d: d.with_steps(1),
         lambda d: d.with_threshold(1.5),
-        lambda d: d.with_beam(3),
     ],
-    ids=["default", "T=1", "tau", "beam"],
+    ids=["default", "T=1", "tau"],
 )
 def test_neither_padding_nor_cutting_changes_an_answer(change):
     """Table lookups are exact, so every number must be equal, not only close."""
@@ -259,19 +258,6 @@ def test_adaptive_steps_are_reported():
     assert 1 < some.mean() < K
 
 
-def test_beam_and_enumeration_bound_greedy():
-    asked = decoder()
-    syndromes = bits(6)
-    greedy = asked.decode_soft(syndromes)
-    beam = asked.with_beam(5).decode_soft(syndromes)
-    assert (beam.log_likelihood >= greedy.log_likelihood - 1e-5).all()
-    table = asked.chain_log_probabilities(syndromes)
-    assert table.shape == (6, 2**K)
-    np.testing.assert_allclose(np.exp(table).sum(axis=1), 1, rtol=1e-5)
-    reverse = asked.chain_log_probabilities(syndromes, order=(3, 2, 1, 0))
-    assert np.abs(reverse - table).max() > 0.1
-
-
 def test_names_say_what_is_not_the_default():
     asked = decoder()
     assert asked.name == "unmasq-01234567"
@@ -279,7 +265,6 @@ def test_names_say_what_is_not_the_default():
     assert asked.with_steps(2).name == "unmasq-01234567,T=2"
     assert asked.with_threshold(2.5).name == "unmasq-01234567,tau=2.5"
     assert asked.with_threshold(np.inf).name == "unmasq-01234567,tau=inf"
-    assert asked.with_beam(4).name == "unmasq-01234567,W=4"
     assert asked.with_steps(1).with_discard(0.9).name == "unmasq-01234567,T=1,discard=0.9"
 
 
@@ -348,7 +333,7 @@ def test_nan_is_an_error_and_no_prediction():
     table = np.array(random_table(K, rows=1).table)
     table[:, -1] = np.nan  # all hidden
     asked = table_decoder(TableDenoiser(jnp.asarray(table)), M, K)
-    for broken in (asked, asked.with_threshold(1.0), asked.with_beam(2)):
+    for broken in (asked, asked.with_threshold(1.0)):
         with pytest.raises(ValueError, match="model 'table'.*NaN"):
             broken.decode_batch(bits(3))
 

@@ -11,7 +11,6 @@ import pytest
 from unmasq.codes import get_code
 from unmasq.decoding import diffusion_decoder
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.beam import numbers_of
 from unmasq.decoding.compiled import compiled, compiled_guess
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.diffusion.masking import MASK
@@ -86,7 +85,6 @@ WAYS = {
     "as trained": lambda decoder: decoder,
     "T=1": lambda decoder: decoder.with_steps(1),
     "adaptively": lambda decoder: decoder.with_threshold(2.0),
-    "beam": lambda decoder: decoder.with_beam(2),
 }
 
 
@@ -106,12 +104,6 @@ def test_views_vote_on_what_is_left(silent, syndromes, beginning, guess, monkeyp
     assert 0.5 < solved.mean() < 1
     found = silent.with_views(3).decode_batch(syndromes)
     np.testing.assert_array_equal(found[solved], guess[solved])
-
-
-def test_strings_are_numbered_by_the_logicals_themselves(silent, syndromes, guess):
-    table = silent.chain_log_probabilities(syndromes[:6])
-    np.testing.assert_allclose(np.exp(table).sum(axis=1), 1, rtol=1e-4)
-    np.testing.assert_array_equal(table.argmax(axis=1), numbers_of(guess[:6]))
 
 
 def test_what_is_left_is_decoded_and_added(tmp_path, problem, network, syndromes, beginning, guess):

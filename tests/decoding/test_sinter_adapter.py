@@ -5,7 +5,6 @@ import pickle
 import subprocess
 import sys
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import stim
 
 from sinter_stub import StubModel
 from statistical import assert_rate
+from stub_network import StubNetwork
 from tiny_network import write_tiny_network
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
@@ -83,7 +83,7 @@ def test_predictions_are_those_of_the_loaded_decoder(path, name, shots, by_hash)
     np.testing.assert_array_equal(np.unpackbits(packed, axis=1, bitorder="little"), expected)
 
 
-class CopiesDetectors(eqx.Module):
+class CopiesDetectors(StubNetwork):
     """Logical k flips where detector k does: the syndrome is the answer."""
 
     def encode(self, syndrome):

@@ -171,8 +171,6 @@ def test_the_name_tells_of_the_vote_and_it_pickles(decoder, syndromes, all_vote)
 @pytest.mark.parametrize(("change", "message"), [
     (lambda d: d.with_views(0), r"views must lie in 1\.\.36: got 0\."),
     (lambda d: d.with_views(37), r"views must lie in 1\.\.36: got 37\."),
-    (lambda d: d.with_beam(2).with_views(2), "views must not be asked of a beam search"),
-    (lambda d: d.with_views(2).with_beam(2), "views must not be asked of a beam search"),
 ])  # fmt: skip
 def test_what_cannot_vote_is_refused(decoder, change, message):
     with pytest.raises(ValueError, match=message):

@@ -58,7 +58,6 @@ def evaluate(
     threshold: Annotated[
         float | None, typer.Option(help="Unmask adaptively: all bits with |logit| above this.")
     ] = None,
-    beam: Annotated[int | None, typer.Option(help="Beam search of this width.")] = None,
     views: Annotated[
         list[int] | None,
         typer.Option(help="Translates that vote on shots the network is not sure of."),
@@ -99,7 +98,6 @@ def evaluate(
     asked = {
         "--steps": steps,
         "--threshold": threshold,
-        "--beam": beam,
         "--views": views,
         "--guess": guess or None,
     }
@@ -111,7 +109,6 @@ def evaluate(
     decoding_problem, model = problem_and_model(names, model, problem, p)
     settings = {
         "threshold": threshold,
-        "beam": beam,
         "guess": guess or None,
         "discard_below": discard_below,
         "dtype": dtype,

@@ -13,13 +13,12 @@ class Asking:
 
     steps: int | None = None  # T
     threshold: float | None = None  # tau of adaptive unmasking
-    beam: int | None = None  # width
     views: int | None = None  # translates that vote on unsure shots
     guess: bool | None = None  # taken where it explains the syndrome
     discard_below: float | None = None  # confidence
 
     def __post_init__(self) -> None:
-        rivals = (("steps", "threshold", "beam"), ("beam", "views"), ("guess", "discard_below"))
+        rivals = (("steps", "threshold"), ("guess", "discard_below"))
         for names in rivals:
             given = [name for name in names if getattr(self, name) is not None]
             if len(given) > 1:
@@ -32,8 +31,6 @@ class Asking:
             decoder = decoder.with_steps(self.steps)
         if self.threshold is not None:
             decoder = decoder.with_threshold(self.threshold)
-        if self.beam is not None:
-            decoder = decoder.with_beam(self.beam)
         if self.views is not None:
             decoder = decoder.with_views(self.views)
         if self.guess is not None:

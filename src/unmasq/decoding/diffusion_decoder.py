@@ -18,12 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from unmasq.decoding.compiled import compiled, compiled_chain, compiled_guess, compiled_vote
+from unmasq.decoding.compiled import compiled, compiled_guess, compiled_vote
 from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.model_store import decoder_name, find_model
 from unmasq.decoding.rules import (
     Adaptively,
-    ByBeam,
     FromNoise,
     InOrder,
     InSteps,
@@ -127,8 +126,6 @@ class DiffusionDecoder:
                 "guess must be asked of a model that begins with belief propagation: "
                 f"'{identity.name}' does not."
             )
-        if views > 1 and isinstance(self.rule, ByBeam):
-            raise ValueError("views must not be asked of a beam search: choose one.")
         if views > 1 and (translates is None or not isinstance(self.rule, MemoryRule)):
             raise ValueError(
                 "views must be 1 for this model: it is not a masked one, not tied by a symmetry, "
@@ -226,13 +223,6 @@ class DiffusionDecoder:
             raise ValueError(f"threshold must be at least 0: got {threshold}.")
         return self._with(rule=Adaptively(float(threshold)))
 
-    def with_beam(self, width: int) -> "DiffusionDecoder":
-        """The same model, searching with a beam of this width over orders and values."""
-        self._require_masked("beam")
-        if width < 1:
-            raise ValueError(f"width must be at least 1: got {width}.")
-        return self._with(rule=ByBeam(width))
-
     def with_views(self, count: int) -> "DiffusionDecoder":
         """The same model, letting `count` translates of a shot vote where it is not sure of it."""
         most = count if self.translates is None else self.translates.order
@@ -306,21 +296,6 @@ class DiffusionDecoder:
         if not 1 <= len(bits) <= self.max_batch:
             raise ValueError(f"shots must number 1..{self.max_batch}: got {len(bits)}.")
         return self._start(bits, at_least)
-
-    def chain_log_probabilities(
-        self, syndromes: np.ndarray, order: tuple[int, ...] | None = None
-    ) -> NDArray[np.float32]:
-        """log q(l | s) of all 2^K strings in the chain of one fixed order: see `beam`.
-
-        Costs 2^K - 1 denoiser passes a shot. `beam.strings_of` reads the columns' numbers.
-        """
-        self._require_masked("enumeration")
-        bits = read_shots(syndromes, self.num_detectors, bit_packed=False)
-        table = compiled_chain(self._structure, self.num_logicals, order, self.dtype)
-        empty = np.zeros((0, 2**self.num_logicals), np.float32)
-        return np.concatenate(
-            [empty, *(np.asarray(table(self._leaves, bits[i : i + 1])) for i in range(len(bits)))]
-        )
 
     def __reduce__(self) -> tuple:
         return _rebuild, (self._network, self.identity, self._settings())

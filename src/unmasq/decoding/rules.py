@@ -9,13 +9,10 @@ import dataclasses
 import functools
 from typing import Any, Protocol, runtime_checkable
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Float32, Int32, UInt8
 
-from unmasq.decoding.beam import DenoiseMany, beam_search
 from unmasq.decoding.noise_removal import remove_noise
 from unmasq.decoding.unmasking import Unmasked, unmask, unmask_adaptively, unmask_in_order
-from unmasq.models.masked import Beginning
 
 
 @runtime_checkable
@@ -36,7 +33,7 @@ class MemoryRule(abc.ABC):
     """Rules that ask only the denoiser: the shots may be encoded already."""
 
     def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
-        memory, _, guess = begin(network, syndrome)
+        memory, _, guess = network.begin(syndrome)
         return self.reveal(network, memory, num_logicals).on(guess)
 
     @abc.abstractmethod
@@ -88,21 +85,6 @@ class InOrder(MemoryRule):
 
 
 @dataclasses.dataclass(frozen=True)
-class ByBeam(MemoryRule):
-    """Beam search over the orders and values of single reveals."""
-
-    width: int
-
-    @property
-    def label(self) -> str:
-        return f"W={self.width}"
-
-    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
-        denoise = denoise_many(network, memory)
-        return beam_search(denoise, memory.shape[1], num_logicals, self.width)
-
-
-@dataclasses.dataclass(frozen=True)
 class FromNoise:
     """Reverse Gaussian steps: the continuous decoder. `num_steps` of the trained ones are used."""
 
@@ -120,21 +102,3 @@ class FromNoise:
         return remove_noise(
             predict, syndrome.shape[0], num_logicals, self.trained_steps, self.num_steps
         )
-
-
-def begin(network: Any, syndrome: UInt8[Array, "B M"]) -> Beginning:
-    """`network.begin`; networks that can only encode begin with the shots themselves."""
-    if hasattr(network, "begin"):
-        return network.begin(syndrome)
-    return Beginning(network.encode(syndrome), syndrome, None)
-
-
-def denoise_many(network: Any, memory: Array) -> DenoiseMany:
-    """The denoiser for several strings of each encoded shot; `memory` is (tokens, shots, width)."""
-
-    def denoise(tokens: Int32[Array, "B W K"]) -> Float32[Array, "B W K"]:
-        shots, strings, size = tokens.shape
-        rows = jnp.repeat(memory, strings, axis=1, total_repeat_length=shots * strings)
-        return network.denoise(rows, tokens.reshape(-1, size)).reshape(tokens.shape)
-
-    return denoise

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int32, UInt8
 
-from unmasq.decoding.rules import MemoryRule, begin
+from unmasq.decoding.rules import MemoryRule
 from unmasq.models.views import Views
 from unmasq.problems.translates import Translates
 
@@ -42,7 +42,7 @@ class Voters(eqx.Module):
         """Encodes once, decodes every view, and carries the answers back before they vote."""
         shots, count = syndrome.shape[0], self.views.order
         elements = jnp.arange(count, dtype=jnp.int32)
-        encoded, syndrome, guess = begin(self.network, syndrome)
+        encoded, syndrome, guess = self.network.begin(syndrome)
         memory = self.views.seen(encoded, elements)
         found = rule.reveal(self.network, memory, num_logicals)
         moved = found.logicals.reshape(shots, count, -1).astype(jnp.float32)

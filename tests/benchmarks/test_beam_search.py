@@ -6,19 +6,18 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from table_denoisers import exact_table, random_posterior, random_table
-from unmasq.decoding.beam import (
+from beam_search import (
     _best_reveals,
     _names_after,
     beam_search,
     chain_log_probabilities,
-    numbers_of,
+    denoise_many,
     strings_of,
 )
-from unmasq.decoding.rules import denoise_many
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from table_denoisers import exact_table, random_posterior, random_table
 from unmasq.decoding.unmasking import unmask
 from unmasq.diffusion.masking import MASK
 
@@ -154,11 +153,6 @@ def test_exact_denoisers_make_the_widest_beam_the_most_likely_string():
     posterior = random_posterior(3, seed=5)
     best = strings_of(posterior.argmax(axis=1), 3)
     np.testing.assert_array_equal(searched(exact_table(posterior), 3, 12).logicals, best)
-
-
-def test_numbers_and_strings_are_inverse():
-    numbers = np.arange(16)
-    np.testing.assert_array_equal(numbers_of(strings_of(numbers, 4)), numbers)
 
 
 def test_wrong_arguments_are_refused():

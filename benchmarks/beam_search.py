@@ -7,11 +7,12 @@ Greedy decoding follows one chain of reveals. Two maxima can be meant by "the be
 - over all values l in one fixed order, the largest log q(l | s) of that order's chain, which is a
   normalised distribution: `chain_log_probabilities` lists it in full.
 
-A perfect denoiser gives every order the same sum, log p(l | s); a trained one does not. Research
-code: beam search costs the denoiser W times over, enumeration 2^K times.
+A perfect denoiser gives every order the same sum, log p(l | s); a trained one does not. Beam search
+costs the denoiser W times over, enumeration 2^K times. `beam.py` compares them on real shots.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +27,17 @@ DenoiseMany = Callable[[Int32[Array, "B W K"]], Float32[Array, "B W K"]]
 
 MAX_ENUMERATED = 16  # logicals
 _TOKENS_PER_WORD = 16  # two bits each
+
+
+def denoise_many(network: Any, memory: Array) -> DenoiseMany:
+    """The denoiser for several strings of each encoded shot; `memory` is (tokens, shots, width)."""
+
+    def denoise(tokens: Int32[Array, "B W K"]) -> Float32[Array, "B W K"]:
+        shots, strings, size = tokens.shape
+        rows = jnp.repeat(memory, strings, axis=1, total_repeat_length=shots * strings)
+        return network.denoise(rows, tokens.reshape(-1, size)).reshape(tokens.shape)
+
+    return denoise
 
 
 def beam_search(denoise: DenoiseMany, shots: int, num_logicals: int, width: int) -> Unmasked:
@@ -101,11 +113,6 @@ def strings_of(numbers: np.ndarray, num_logicals: int) -> np.ndarray:
     array([[0, 1, 1]], dtype=uint8)
     """
     return ((numbers[:, None] >> np.arange(num_logicals)) & 1).astype(np.uint8)
-
-
-def numbers_of(logicals: np.ndarray) -> np.ndarray:
-    """Column numbers in `chain_log_probabilities` of strings (B, K)."""
-    return (logicals.astype(np.int64) << np.arange(logicals.shape[1])).sum(axis=1)
 
 
 def _best_reveals(
