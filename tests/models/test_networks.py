@@ -21,7 +21,7 @@ from unmasq.models import (
     geometry_for,
     initial_code_weights,
 )
-from unmasq.models.layers import Places
+from unmasq.models.attention import Places
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem import Layout
 

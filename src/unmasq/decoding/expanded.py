@@ -12,7 +12,8 @@ from jaxtyping import Array, Float
 
 from unmasq.codes.symmetry import free_ties
 from unmasq.models import MaskedDenoiser
-from unmasq.models.layers import Block, FactoredAttention, Places
+from unmasq.models.attention import FactoredAttention, Places
+from unmasq.models.blocks import Block
 
 
 def expand_ties(network: Any) -> Any:

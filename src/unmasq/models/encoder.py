@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
 from unmasq.codes.symmetry import Indices
+from unmasq.models.attention import Places
 from unmasq.models.beliefs import BeliefEmbedding, Believed
+from unmasq.models.blocks import Block
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
-from unmasq.models.layers import Block, Places
 
 
 class CheckEmbedding(eqx.Module):

@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int, Int32, PRNGKeyArray, UInt8
 
 from unmasq.diffusion.masking import NUM_TOKENS
+from unmasq.models.attention import Places
+from unmasq.models.blocks import Block
 from unmasq.models.config import NetworkConfig
 from unmasq.models.encoder import RecurrentEncoder
 from unmasq.models.geometry import Geometry
-from unmasq.models.layers import Block, LayerNorm, Linear, Places
+from unmasq.models.layers import LayerNorm, Linear
 
 
 class Beginning(NamedTuple):
