@@ -42,7 +42,7 @@ def test_written_out_attention_is_the_same_function(noise, changes):
     rng = np.random.default_rng(0)
     syndrome = jnp.asarray(rng.integers(0, 2, (8, problem.num_detectors)), jnp.uint8)
     tokens = jnp.asarray(rng.integers(0, 3, (8, problem.num_logicals)), jnp.int32)
-    ask = eqx.filter_jit(lambda network: network(syndrome, tokens))
+    ask = eqx.filter_jit(lambda network: network.denoise(network.encode(syndrome), tokens))
     np.testing.assert_allclose(ask(expanded), ask(network), atol=1e-4)
 
 

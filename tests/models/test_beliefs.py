@@ -118,6 +118,27 @@ def test_the_network_uses_them_and_a_weight_file_carries_them(tmp_path, problem,
         np.testing.assert_array_equal(again, was)
 
 
+@pytest.mark.parametrize("layers", [0, 1, 2])
+def test_every_part_of_the_encoder_starts_from_a_key_of_its_own(monkeypatch, problem, layers):
+    """`fold_in(key, i)` equals child i of `split(key)`: two draws must not meet there."""
+    drawn = []
+    normal = jr.normal
+
+    def recorded(key, shape):
+        drawn.append((jr.key_data(key).tobytes(), shape))
+        return normal(key, shape)
+
+    monkeypatch.setattr(jr, "normal", recorded)
+    config = dataclasses.replace(CONFIG, encoder_layers=layers)
+    build_network(config, geometry_for(config, problem), key=jr.key(0))
+    assert len({key for key, _ in drawn}) == len(drawn) > 5
+
+
+def test_a_denoiser_is_asked_only_through_what_says_whose_logicals_it_means(problem):
+    """denoise(encode(s), l) speaks of what a guess left: nobody may take it for the shot's own."""
+    assert not callable(build_network(CONFIG, geometry_for(CONFIG, problem), key=jr.key(0)))
+
+
 def test_only_code_capacity_noise_has_them(problem):
     circuit = problem_from_code(get_code("bb18"), "circuit", 0.003, 2, "X")
     assert geometry_for(CONFIG, circuit).qubits is None

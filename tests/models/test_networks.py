@@ -30,7 +30,7 @@ SMALL = NetworkConfig(width=16, feedforward=32, heads=4, encoder_layers=1, decod
 
 @eqx.filter_jit
 def apply(net, syndrome, tokens):
-    return net(syndrome, tokens)
+    return net.denoise(net.encode(syndrome), tokens)
 
 
 @eqx.filter_jit
@@ -252,7 +252,7 @@ def test_leaving_rows_out_does_not_change_the_others(problem, norm):
     block = network(problem, norm=norm).blocks[0]
     places = network(problem).places
     x = jr.normal(jr.key(5), (places.shape[0], 3, SMALL.width))
-    np.testing.assert_allclose(block(x, places, rows=4), block(x, places)[:4], atol=1e-6)
+    np.testing.assert_allclose(block(x, places, rows=4), block(x, places)[:4], atol=1e-5)
 
 
 def test_a_state_does_not_see_later_frames(problem, shots):

@@ -48,7 +48,7 @@ def test_more_rounds_repeat_the_last_noisy_one(trained):
         state = state + encoder.embedding(syndrome[:, r * SITES : (r + 1) * SITES].T)
         for block in encoder.blocks:
             state = block(state, encoder.places, encoder.code_weights[frame])
-    logits = other(syndrome, tokens)
+    logits = other.denoise(other.encode(syndrome), tokens)
     np.testing.assert_allclose(logits, trained.denoise(state, tokens), atol=1e-5)
     assert not np.allclose(logits[0], logits[1])
 

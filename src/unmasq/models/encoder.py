@@ -56,11 +56,11 @@ class RecurrentEncoder(eqx.Module):
         self.places = Places(table)
         self.grid = geometry.layout.grid()
         embedding_key, *block_keys = jr.split(key, 1 + config.encoder_layers)
+        # Child i of a split is `fold_in(key, i)`: the next number is the first that is free.
+        told_key = jr.fold_in(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
         self.told = (
-            BeliefEmbedding(
-                config.bp_iterations, geometry, tied, config.width, key=jr.fold_in(key, 0)
-            )
+            BeliefEmbedding(config.bp_iterations, geometry, tied, config.width, key=told_key)
             if config.bp_iterations
             else None
         )

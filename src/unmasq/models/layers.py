@@ -28,7 +28,12 @@ class Linear(eqx.Module):
 
 
 class LayerNorm(eqx.Module):
-    """Zero mean and unit variance over the width, computed in float32; then scale and shift."""
+    """Zero mean and unit variance over the width, computed in float32; then scale and shift.
+
+    One pass over x: mean and mean square of x - x_0, with x_0 the row's first entry. Without x_0
+    the difference E[x^2] - E[x]^2 loses all digits on nearly constant rows and may be negative;
+    with it the variance keeps a relative error of about (width + 1) roundings on every row.
+    """
 
     scale: Float[Array, " d"] | None
     shift: Float[Array, " d"] | None
@@ -39,6 +44,8 @@ class LayerNorm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
         wide = x.astype(jnp.float32)
+        # Neither mean nor variance depends on the shift: no gradient need flow through it.
+        wide = wide - jax.lax.stop_gradient(wide[..., :1])
         mean = jnp.mean(wide, axis=-1, keepdims=True)
         variance = jnp.mean(jnp.square(wide), axis=-1, keepdims=True) - jnp.square(mean)
         normal = ((wide - mean) * jax.lax.rsqrt(variance + 1e-5)).astype(x.dtype)

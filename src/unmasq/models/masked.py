@@ -114,8 +114,3 @@ class MaskedDenoiser(eqx.Module):
         if self.final_norm is not None:
             x = self.final_norm(x)
         return self.head(x)[:, :, 0].T.astype(jnp.float32)
-
-    def __call__(
-        self, syndrome: UInt8[Array, "B M"], tokens: Int[Array, "B K"]
-    ) -> Float32[Array, "B K"]:
-        return self.denoise(self.encode(syndrome), tokens)
