@@ -3,7 +3,7 @@
 A `Symmetry` is a finite group that permutes check sites and logical tokens. The tokens are all
 translates of the basis operators, not the basis alone: the basis is not closed under translation.
 `pair_orbits` numbers the orbits of pairs, so that one trainable value serves each orbit. Nothing
-here knows about noise; `tests/test_symmetry.py` checks that a problem really has the symmetry.
+here knows about noise; `problems.symmetry_check` refuses a problem that lacks its symmetry.
 """
 
 import dataclasses

@@ -18,6 +18,7 @@ from unmasq.circuits.noise import require_error_rate
 from unmasq.codes.symmetry import Indices, Symmetry
 from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.problems.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
+from unmasq.problems.symmetry_check import require_symmetry
 
 
 class ProblemMismatchError(ValueError):
@@ -132,6 +133,7 @@ class DecodingProblem:
             )
         self._require_fitting_symmetry()
         self._require_canonical_order()
+        require_symmetry(self)
 
     def _require_fitting_symmetry(self) -> None:
         if self.symmetry is None:
