@@ -60,7 +60,7 @@ def test_the_table_says_that_compilation_is_out(folder, capsys):
         "--seconds", 0.01,
     )  # fmt: skip
     assert code == 0, err
-    assert "bb18, p = 0.05: batch 1 in ms; compilation and warm-up are not included" in out
+    assert "bases X and Z, p = 0.05: batch 1 in ms; compilation and warm-up are not" in out
     assert out.count("unmasq-") == 3  # T = 1, 4 and 8
 
 

@@ -43,7 +43,7 @@ def test_network_and_baseline_end_in_one_csv_and_one_table(folder, tmp_path, cap
         "--figure", tmp_path / "rates.png",
     )  # fmt: skip
     assert code == 0, err
-    assert "bb18, basis XZ, code-capacity noise" in out
+    assert "[[18,4,4]], code-capacity noise, bases X and Z" in out
     assert "bposd-xz" in out
     assert "only A fails" in out
     assert (tmp_path / "rates.png").stat().st_size > 10_000

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from command_line import run
+from command_line import refusal, run
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Flags
 from unmasq.evaluation.stats_file import StatsFile
@@ -29,7 +29,7 @@ def results(tmp_path):
     folder = tmp_path / "results"
     folder.mkdir()
     name, trained = "unmasq-01234567", {"model_hash": MODEL, "num_steps": 12}
-    for p in (0.003, 0.006):
+    for p in (0.003, 0.004, 0.006):
         add(folder / "rates.csv", 9, p=p)
         add(folder / "rates.csv", 5, p=p, decoder=name, **trained)
     for steps in (1, 3):
@@ -42,27 +42,28 @@ def results(tmp_path):
 
 
 def test_every_csv_and_every_sweep_is_drawn(capsys, tmp_path, results, monkeypatch):
-    drawn = {}
+    drawn, name = {}, "unmasq-01234567"
     monkeypatch.setattr(
-        report, "save_figure", lambda figure, path: drawn.update({path.name: figure})
+        report, "save_figure", lambda figure, path, numbers: drawn.update({path.name: figure})
     )
-    (results / "names.json").write_text(json.dumps({"bposd-x": "BP-OSD(X)"}))
+    (results / "names.json").write_text(json.dumps({name: "the tied one"}))
     theirs = {"AR": [[0.001, 2e-5], [0.003, 0.01]]}
     (results / "published.json").write_text(json.dumps({"rates": theirs, "elsewhere": {}}))
     code, out, err = run(capsys, "figures", "--from", results, "--out", tmp_path / "f")
     assert code == 0
-    assert err == f"{results / 'ways.csv'}: no line to draw, which takes two values of p.\n"
+    assert err == f"{results / 'ways.csv'}: no line to draw, which takes 3 values of p.\n"
     assert set(drawn) == {"rates.png", "unmasq-01234567-steps.png"}  # ways.csv has one p
     assert [line.rpartition("/")[2] for line in out.splitlines()] == list(drawn)
     labels = [text.get_text() for text in drawn["rates.png"].axes[0].get_legend().get_texts()]
-    assert labels == ["AR (published)", "BP-OSD(X) (100 shots)", "unmasq-01234567 (100 shots)"]
+    ours = "the tied one, T = 12 (100 shots)"
+    assert labels == [ours, "BP-OSD (X) (100 shots)", "AR (published)"]
     points = drawn["rates.png"].axes[0].get_lines()[-1]
     np.testing.assert_array_equal(points.get_xydata(), theirs["AR"])
     assert points.get_linestyle() == "None"
     steps = drawn["unmasq-01234567-steps.png"].axes[0].get_xticks()
     assert list(steps) == [1, 3, 12]
     swept = drawn["unmasq-01234567-steps.png"].axes[0].get_legend().get_texts()
-    assert [text.get_text() for text in swept] == ["unmasq-01234567, p = 0.003 (100 shots)"]
+    assert [text.get_text() for text in swept] == ["the tied one, p = 0.003 (100 shots)"]
 
 
 def test_the_files_are_written(capsys, tmp_path, results):
@@ -73,6 +74,41 @@ def test_the_files_are_written(capsys, tmp_path, results):
     files = sorted(path.name for path in (tmp_path / "f").iterdir())
     assert files == ["rates.svg", "unmasq-01234567-steps.svg"]
     assert len(out.splitlines()) == 2
+
+
+def test_one_figure_may_be_chosen_and_titled(capsys, tmp_path, results):
+    chosen = ("figures", "--from", results, "--out", tmp_path / "f", "--format", "svg", "--only")
+    code, out, err = run(capsys, *chosen, "rates", "--title", "Figure of merit")
+    assert (code, err) == (0, "")
+    (path,) = (tmp_path / "f").iterdir()
+    assert out.strip() == str(path)
+    assert "Figure of merit" in path.read_text()
+    numbers = [["bposd-x", p, 9, 100] for p in (0.003, 0.004, 0.006)]
+    assert json.dumps(numbers)[1:-1] in path.read_text().replace("&quot;", '"')
+    both = run(capsys, *chosen, "rates", "unmasq-01234567-steps")
+    assert (both[0], len(both[1].splitlines())) == (0, 2)
+    err = refusal(capsys, *chosen, "rats")
+    assert "--only must be of rates, unmasq-01234567-steps: got 'rats'" in err
+    assert "Did you mean" in err
+
+
+def test_a_title_is_for_one_figure(capsys, results):
+    err = refusal(capsys, "figures", "--from", results, "--title", "All")
+    assert "--title must go with one figure: got 2. Name it by --only." in err
+
+
+def test_an_unknown_format_is_refused_before_anything_is_read(capsys, tmp_path):
+    err = refusal(capsys, "figures", "--from", tmp_path / "no", "--format", "doc")
+    assert "figure must end in one of" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("evaluate", "--figure"), ("evaluate", "--discard-curve"), ("bench", "--figure")],
+)
+def test_measuring_refuses_a_figure_before_the_shots(capsys, command, option):
+    err = refusal(capsys, command, "--model", "no such model", option, "rates.doc")
+    assert "figure must end in one of" in err
 
 
 def test_mistakes_end_in_one_line(capsys, tmp_path, results):

@@ -1,19 +1,21 @@
 """Figures hold the numbers they were given, and name code, rounds, decoder and shots."""
 
 import dataclasses
-import itertools
+import functools
+import json
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.latency import Latency, Throughput, Timing
 from unmasq.evaluation.postselection import DiscardCurve, DiscardPoint
 from unmasq.report.figures import (
+    check_figure_path,
     discard_figure,
     error_rate_figure,
     latency_figure,
+    numbers_of,
     save_figure,
     steps_figure,
 )
@@ -33,10 +35,14 @@ def labels(figure) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
+def note(figure) -> str:
+    return figure.axes[0].get_legend().get_title().get_text()
+
+
 def test_labels_name_code_rounds_decoder_and_shots():
     figure = error_rate_figure([counts(10, p=0.002), counts(20, 5000, p=0.003)])
-    assert figure.axes[0].get_title() == "bb72, 6 rounds, basis X, circuit noise"
-    assert labels(figure) == ["bposd-x (1,000 to 5,000 shots)"]
+    assert figure.axes[0].get_title() == "[[72,12,6]], circuit noise, 6 rounds, basis X"
+    assert labels(figure) == ["BP-OSD (X) (1,000 to 5,000 shots)"]
     assert "per shot" in figure.axes[0].get_ylabel()
 
 
@@ -66,6 +72,8 @@ def test_no_failures_are_an_arrow_from_the_upper_bound():
     np.testing.assert_allclose(bound[0].get_ydata(orig=False), [counts(0).rate.high])
     assert bound[0].get_linestyle() == "None"
     assert bound[1], "an arrow head"
+    assert "arrows" in note(figure)
+    assert "arrows" not in note(error_rate_figure([counts(1), counts(10, p=0.006)]))
 
 
 @pytest.mark.parametrize(
@@ -82,14 +90,27 @@ def test_an_unknown_rate_is_refused():
         error_rate_figure([counts(1)], per="hour")
 
 
-def test_series_differ_in_grey():
-    names = [f"decoder{i}" for i in range(6)]
-    figure = error_rate_figure([counts(10, decoder=name) for name in names])
-    lines = [container[0] for container in figure.axes[0].containers]
-    assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 6
-    assert len({line.get_marker() for line in lines}) == 6
-    grey = sorted(np.dot(to_rgb(line.get_color()), [0.299, 0.587, 0.114]) for line in lines)
-    assert min(b - a for a, b in itertools.pairwise(grey)) > 0.02
+@pytest.mark.parametrize("points", [1, 2, 3])
+def test_two_points_are_joined_by_no_line(points):
+    figure = error_rate_figure([counts(10, p=0.001 * (1 + i)) for i in range(points)])
+    (container,) = figure.axes[0].containers
+    assert (container[0].get_linestyle() == "None") == (points < 3)
+
+
+def test_networks_come_first_and_two_of_one_name_show_their_hashes():
+    twice = [counts(9, decoder=f"unmasq-{i}{i}", num_steps=12) for i in (1, 2)]
+    assert labels(error_rate_figure([counts(10), *twice])) == [
+        "unmasq, T = 12 [unmasq-11] (1,000 shots)",
+        "unmasq, T = 12 [unmasq-22] (1,000 shots)",
+        "BP-OSD (X) (1,000 shots)",
+    ]
+
+
+def test_no_numbers_of_an_axis_touch():
+    values = (0.001, 0.07, 0.08, 0.1)
+    axes = error_rate_figure([counts(10, p=p) for p in values]).axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0.1", "0.07", "0.001"]
+    np.testing.assert_allclose(axes.get_xticks(minor=True), [0.08])
 
 
 def test_steps_are_on_the_axis_of_the_sweep():
@@ -97,7 +118,7 @@ def test_steps_are_on_the_axis_of_the_sweep():
     figure = steps_figure([*sweep, counts(50)])  # a baseline has no steps
     (container,) = figure.axes[0].containers
     np.testing.assert_allclose(container[0].get_xdata(orig=False), [1, 6, 12])
-    assert labels(figure) == ["unmasq-01, p = 0.003 (1,000 shots)"]
+    assert labels(figure) == ["unmasq, p = 0.003 (1,000 shots)"]
 
 
 def test_latency_curves_end_at_the_slowest_shot():
@@ -107,7 +128,7 @@ def test_latency_curves_end_at_the_slowest_shot():
     (line,) = figure.axes[0].get_lines()
     np.testing.assert_allclose(line.get_xdata(orig=False), [1, 2, 9])
     np.testing.assert_allclose(line.get_ydata(orig=False), [1, 2 / 3, 1 / 3])
-    assert labels(figure) == ["bposd-x (3 shots; a CPU, 1 core)"]
+    assert labels(figure) == ["BP-OSD (X) (3 shots; a CPU, 1 core)"]
 
 
 def test_discard_curves_show_the_rate_of_the_shots_kept():
@@ -124,8 +145,23 @@ def test_files_are_written_by_their_ending(tmp_path):
     save_figure(figure, tmp_path / "a.svg")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
-    with pytest.raises(ValueError, match=r"figure must end in one of .*got .*a\.doc"):
-        save_figure(figure, tmp_path / "a.doc")
+    for refuse in (check_figure_path, functools.partial(save_figure, figure)):
+        with pytest.raises(ValueError, match=r"figure must end in one of .*got .*a\.doc"):
+            refuse(tmp_path / "a.doc")
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_file_holds_its_numbers_and_is_always_the_same(tmp_path, ending):
+    points = [counts(10), counts(20, p=0.006)]
+    numbers = numbers_of(points)
+    assert json.loads(numbers) == [["bposd-x", 0.003, 10, 1000], ["bposd-x", 0.006, 20, 1000]]
+    contents = set()
+    for name in "ab":
+        path = tmp_path / f"{name}.{ending}"
+        save_figure(error_rate_figure(points), path, numbers)
+        contents.add(path.read_bytes())
+    (content,) = contents
+    assert numbers.encode() in content.replace(b"&quot;", b'"')
 
 
 def test_nothing_to_draw_is_refused():

@@ -29,7 +29,7 @@ app.command(cls=ManySettings)(train.train)
 app.command(cls=ManyValues)(evaluate.evaluate)
 app.command()(predict.predict)
 app.command(cls=ManyValues)(bench.bench)
-app.command()(figures.figures)
+app.command(cls=ManyValues)(figures.figures)
 
 USER_ERROR = 2
 

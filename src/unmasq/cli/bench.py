@@ -67,6 +67,10 @@ def bench(
     from unmasq.evaluation.contenders import NetworkSettings
     from unmasq.shots.reader import ShotReader
 
+    if figure is not None:
+        from unmasq.report.figures import check_figure_path
+
+        check_figure_path(figure)
     names = decoders or [NETWORK]
     if guess and NETWORK not in names:
         raise ValueError(f"--decoders must hold {NETWORK} for --guess: got {', '.join(names)}.")
@@ -173,5 +177,9 @@ def _print(timings: "Sequence[Timing]", problem: "DecodingProblem", json_output:
 
 
 def _describe(problem: "DecodingProblem") -> str:
-    rounds = f", {problem.num_rounds} rounds" if problem.num_rounds else ""
-    return f"{problem.name}{rounds}, p = {problem.p:g}"
+    from unmasq.report.names import problem_label
+
+    label = problem_label(
+        problem.code, problem.name, problem.noise, problem.num_rounds, problem.basis
+    )
+    return f"{label}, p = {problem.p:g}"

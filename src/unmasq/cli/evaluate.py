@@ -94,6 +94,11 @@ def evaluate(
     from unmasq.evaluation.collect import collect
     from unmasq.evaluation.failures import compare as compare_counts
 
+    for path in (figure, discard_curve):
+        if path is not None:
+            from unmasq.report.figures import check_figure_path
+
+            check_figure_path(path)
     names = decoders or [NETWORK]
     asked = {
         "--steps": steps,

@@ -1,69 +1,107 @@
 """`unmasq figures`: plots of all stored counts, one file each."""
 
 import collections
-import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from unmasq.suggest import nearest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from unmasq.evaluation.counts import Counts
 
-NAMES = "names.json"  # in the folder: what a decoder's name means to people
+NAMES = "names.json"  # in the folder: what single networks are called, "unmasq-<hash8>" to words
 PUBLISHED = "published.json"  # rates of others: CSV's stem to name to [p, rate] pairs
 Published = dict[str, list[tuple[float, float]]]
-MIN_STEPS = 3  # values of T that make a line
+MIN_VALUES = 3  # of p or T that make a line
+SWEEP = "-steps"  # ends the name of a sweep's figure
 
 
 def figures(
     source: Annotated[Path, typer.Option("--from", help="Folder of CSVs.")] = Path("results"),
     out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
+    only: Annotated[
+        list[str] | None, typer.Option(help="Draw these alone, by their names without ending.")
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Another title, for one figure; '' for none.")
+    ] = None,
     file_format: Annotated[str, typer.Option("--format", help="png, pdf or svg.")] = "png",
 ) -> None:
     """Draw error rate against p for every CSV, and against T for every model."""
-    from unmasq.report.figures import save_figure
+    from unmasq.report.figures import check_figure_path, numbers_of, save_figure
 
+    check_figure_path(f"figure.{file_format}")
     paths = sorted(source.glob("*.csv"))
     if not paths:
         raise ValueError(f"--from must be a folder with CSVs of `unmasq evaluate`: got {source}.")
     names = _read(source / NAMES, "decoder to name")
     published = _published(source / PUBLISHED)
+    found = _figures(paths)
+    wanted = _chosen(found, only)
+    if title is not None and len(wanted) != 1:
+        raise ValueError(f"--title must go with one figure: got {len(wanted)}. Name it by --only.")
     out.mkdir(parents=True, exist_ok=True)
-    drawn = set()
-    for stem, figure in _draw(paths, names, published):
+    for stem in wanted:
         path = out / f"{stem}.{file_format}"
-        save_figure(figure, path)
+        figure = _draw(stem, found[stem], title, names, published)
+        save_figure(figure, path, numbers_of(found[stem]))
         print(path)
-        drawn.add(stem)
     for path in paths:
-        if path.stem not in drawn:
-            print(f"{path}: no line to draw, which takes two values of p.", file=sys.stderr)
+        if only is None and path.stem not in found:
+            print(
+                f"{path}: no line to draw, which takes {MIN_VALUES} values of p.", file=sys.stderr
+            )
 
 
-def _draw(
-    paths: Sequence[Path], names: Mapping[str, str], published: Mapping[str, Published]
-) -> "Iterator[tuple[str, Figure]]":
+def _figures(paths: Sequence[Path]) -> "dict[str, list[Counts]]":
+    """The counts of each figure, by its name: rates of a CSV, or the sweep of T of a model."""
     from unmasq.evaluation.stats_file import read_counts
-    from unmasq.report.figures import error_rate_figure, steps_figure
 
     by_file = {path.stem: read_counts(path) for path in paths}
-    for stem, counts in by_file.items():
-        if len({c.point.p for c in counts}) > 1:
-            named = [_named(c, names) for c in counts]
-            yield stem, error_rate_figure(named, published=published.get(stem))
+    found = {
+        stem: list(counts)
+        for stem, counts in by_file.items()
+        if len({c.point.p for c in counts}) >= MIN_VALUES
+    }
     everything = read_counts(*paths)
     for model in sorted({c.point.model_hash for c in everything if c.point.model_hash}):
         plain = [c for c in everything if c.point.model_hash == model and _is_plain(c)]
         points = collections.Counter(c.point.p for c in plain)
-        swept = [c for c in plain if points[c.point.p] >= MIN_STEPS]
+        swept = [c for c in plain if points[c.point.p] >= MIN_VALUES]
         if swept:
-            yield f"unmasq-{model[:8]}-steps", steps_figure(swept)
+            found[f"unmasq-{model[:8]}{SWEEP}"] = swept
+    return found
+
+
+def _chosen(found: Iterable[str], only: Sequence[str] | None) -> list[str]:
+    found = list(found)
+    for name in only or ():
+        if name not in found:
+            raise ValueError(
+                f"--only must be of {', '.join(found)}: got '{name}'.{nearest(name, found)}"
+            )
+    return [name for name in found if only is None or name in only]
+
+
+def _draw(
+    stem: str,
+    counts: "Sequence[Counts]",
+    title: str | None,
+    names: Mapping[str, str],
+    published: Mapping[str, Published],
+) -> "Figure":
+    from unmasq.report.figures import error_rate_figure, steps_figure
+
+    if stem.endswith(SWEEP):
+        return steps_figure(counts, title=title, names=names)
+    return error_rate_figure(counts, title=title, names=names, published=published.get(stem))
 
 
 def _is_plain(counts: "Counts") -> bool:
@@ -71,11 +109,6 @@ def _is_plain(counts: "Counts") -> bool:
     point = counts.point
     special = (point.views, point.guess, point.discard_below)
     return point.num_steps is not None and all(value is None for value in special)
-
-
-def _named(counts: "Counts", names: Mapping[str, str]) -> "Counts":
-    name = names.get(counts.point.decoder, counts.point.decoder)
-    return dataclasses.replace(counts, point=dataclasses.replace(counts.point, decoder=name))
 
 
 def _read(path: Path, meaning: str) -> dict[str, Any]:

@@ -1,33 +1,40 @@
-"""Plots of counts and timings. Readable in grey: markers and line styles tell series apart.
+"""Plots of counts and timings, fit to print; decoders look alike in all of them (`styles`).
 
 Every function takes values and returns a matplotlib figure; `save_figure` writes it. Error bars are
-95 % intervals; where nothing failed, an arrow points down from the upper bound.
+95 % intervals; where nothing failed, an arrow points down from the upper bound. A line joins three
+points or more: two always lie on one.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.latency import Timing
 from unmasq.evaluation.postselection import DiscardCurve
 from unmasq.evaluation.statistics import Rate
 from unmasq.files.atomic import write_whole
-from unmasq.report.tables import describe_problem
+from unmasq.report.names import code_label, decoder_label, is_network, problem_label
+from unmasq.report.styles import Style, decoder_styles, series_styles
 
-_MARKERS = "osD^vP*X<>"
 _FOREIGN_MARKERS = "x+1234"
 _MAX_INSIDE = 4  # labels of a legend that covers no line
 _LABEL_INCHES = 0.2
-_LEVEL_TICKS = 8  # numbers on an axis that stand side by side
-_LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
-# From dark to light, so that a grey print keeps the order.
-_COLOURS = ("#000000", "#2c2d8f", "#1b7837", "#c8452f", "#4393c3", "#f0913a", "#b8b8b8")
+_TICK_GAP = 0.07  # of an axis: numbers that stand closer would touch
+_BOUND = "bound"  # marks what an arrow points down from
+_MIN_LINE = 3  # points that a line joins
+_BARS = "bars: 95 % intervals"
+_ARROWS = "; arrows: nothing failed, 95 % upper bound"
+# Letters stay letters in a PDF, and a file is the same bytes however often it is drawn.
+_FILE_SETTINGS: Any = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "unmasq"}
 
 _RATES: dict[str, tuple[str, Callable[[Counts], Rate | None]]] = {
     "shot": ("logical error rate per shot", lambda counts: counts.rate),
@@ -45,20 +52,28 @@ def error_rate_figure(
     per: str = "shot",
     title: str | None = None,
     published: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Figure:
     """Error rate against p: one line for each decoder. `per` is shot, round or logical.
 
-    `published` rates of others, (p, rate) by name, are points without line or interval.
+    `published` rates of others, (p, rate) by name, are points without line or interval. `names`
+    has words for single networks, as `decoder_label` takes them.
     """
     if per not in _RATES:
         raise ValueError(f"per must be one of {', '.join(_RATES)}: got '{per}'.")
     label, rate_of = _RATES[per]
     measured = [c for c in counts if c.shots > c.discards]
-    figure, axes = _start(title or _title(measured), "physical error rate p", label)
-    for (decoder, group), style in zip(_grouped(measured, _decoder), _styles(), strict=False):
+    figure, axes = _start(_title(measured, title), "physical error rate p", label)
+    groups = sorted(
+        _grouped(measured, lambda c: c.point.decoder), key=lambda pair: not is_network(pair[0])
+    )
+    styles = decoder_styles([decoder for decoder, _ in groups], names)
+    labels = _labels([group[0] for _, group in groups], names)
+    for decoder, group in groups:
         group = sorted(group, key=lambda c: c.point.p)
+        text = f"{labels[decoder]} ({_shots(group)})"
         rates = [rate_of(c) for c in group]
-        _plot_rates(axes, [c.point.p for c in group], rates, f"{decoder} ({_shots(group)})", style)
+        _plot_rates(axes, [c.point.p for c in group], rates, text, styles[decoder])
     for (name, points), marker in zip((published or {}).items(), _FOREIGN_MARKERS, strict=False):
         axes.plot(*zip(*points, strict=True), marker, color="0.35", label=f"{name} (published)")
     axes.set_xscale("log")
@@ -67,15 +82,18 @@ def error_rate_figure(
     return _finish(figure, axes)
 
 
-def steps_figure(counts: Sequence[Counts], *, title: str | None = None) -> Figure:
+def steps_figure(
+    counts: Sequence[Counts], *, title: str | None = None, names: Mapping[str, str] | None = None
+) -> Figure:
     """Error rate against the number T of unmasking steps: one line for each p."""
     measured = [c for c in counts if c.shots > c.discards and c.point.num_steps is not None]
     figure, axes = _start(
-        title or _title(measured), "unmasking steps T", "logical error rate per shot"
+        _title(measured, title), "unmasking steps T", "logical error rate per shot"
     )
-    for (p, group), style in zip(_grouped(measured, lambda c: c.point.p), _styles(), strict=False):
+    by_p = _grouped(measured, lambda c: c.point.p)
+    for (p, group), style in zip(by_p, series_styles(), strict=False):
         group = sorted(group, key=lambda c: c.point.num_steps or 0)
-        name = group[0].point.decoder.partition(",")[0]
+        name = decoder_label(group[0].point.decoder.partition(",")[0], names=names)
         steps = [float(c.point.num_steps or 0) for c in group]
         rates: list[Rate | None] = [c.rate for c in group]
         _plot_rates(axes, steps, rates, f"{name}, p = {p:g} ({_shots(group)})", style)
@@ -89,7 +107,9 @@ def latency_figure(timings: Sequence[Timing], title: str) -> Figure:
     figure, axes = _start(
         title, "time for one shot (ms), batch 1", "share of shots that take longer"
     )
-    for timing, style in zip(timings, _styles(), strict=False):
+    styles = decoder_styles([timing.decoder for timing in timings])
+    for timing in timings:
+        style = styles[timing.decoder]
         ordered = np.sort(timing.latency.seconds) * 1e3
         slower = 1 - np.arange(len(ordered)) / len(ordered)
         where = ", ".join(filter(None, [timing.device, timing.dtype]))
@@ -101,7 +121,7 @@ def latency_figure(timings: Sequence[Timing], title: str) -> Figure:
             linestyle=style["linestyle"],
             marker=style["marker"],
             markevery=[len(ordered) // 2, int(0.99 * (len(ordered) - 1)), len(ordered) - 1],
-            label=f"{timing.decoder} ({len(ordered):,} shots; {where})",
+            label=f"{decoder_label(timing.decoder)} ({len(ordered):,} shots; {where})",
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -114,14 +134,14 @@ def discard_figure(curves: Sequence[DiscardCurve], *, title: str | None = None) 
     first = curves[0]
     rounds = f", {first.rounds} rounds" if first.rounds else ""
     figure, axes = _start(
-        title or f"{first.problem}{rounds}: post-selection by confidence",
+        title or f"{code_label(first.problem)}{rounds}: post-selection by confidence",
         "share of shots discarded",
         "logical error rate of the shots kept",
     )
-    for curve, style in zip(curves, _styles(), strict=False):
+    for curve, style in zip(curves, series_styles(), strict=False):
         shares = [x.discards / x.shots for x in curve.points]
         rates: list[Rate | None] = [x.rate for x in curve.points]
-        label = f"{curve.decoder}, p = {curve.p:g} ({curve.points[0].shots:,} shots)"
+        label = f"{decoder_label(curve.decoder)}, p = {curve.p:g} ({curve.points[0].shots:,} shots)"
         _plot_rates(axes, shares, rates, label, style)
     axes.set_yscale("log")
     axes.set_xscale("symlog", linthresh=1e-3)
@@ -129,15 +149,37 @@ def discard_figure(curves: Sequence[DiscardCurve], *, title: str | None = None) 
     return _finish(figure, axes)
 
 
-def save_figure(figure: Figure, path: str | Path) -> None:
-    """Writes the whole file or nothing; the name's ending is its format."""
-    file_format = Path(path).suffix.removeprefix(".") or "png"
-    known = figure.canvas.get_supported_filetypes()
+def check_figure_path(path: str | Path) -> str:
+    """The format that a file's ending names; an unknown one is refused before any work."""
+    file_format = Path(path).suffix.removeprefix(".").lower() or "png"
+    known = Figure().canvas.get_supported_filetypes()
     if file_format not in known:
         raise ValueError(f"figure must end in one of .{', .'.join(known)}: got {path}.")
+    return file_format
+
+
+def save_figure(figure: Figure, path: str | Path, numbers: str | None = None) -> None:
+    """Writes the whole file or nothing; `numbers` is kept in the file, where its format can."""
+    file_format = check_figure_path(path)
+    notes: dict[str, dict[str, str | None]] = {
+        "png": {"Description": numbers},
+        "svg": {"Description": numbers, "Date": None},
+        "pdf": {"Subject": numbers, "CreationDate": None},
+    }
     content = io.BytesIO()
-    figure.savefig(content, format=file_format, dpi=150)
+    with matplotlib.rc_context(_FILE_SETTINGS):
+        metadata = notes.get(file_format)
+        figure.savefig(content, format=file_format, dpi=150, metadata=metadata)
     write_whole(path, content.getvalue())
+
+
+def numbers_of(counts: Iterable[Counts]) -> str:
+    """What a figure shows, as JSON: [decoder, p, errors, shots kept] of each point."""
+    rows = [
+        [c.point.decoder, c.point.p, c.errors, c.shots - c.discards]
+        for c in sorted(counts, key=lambda c: (c.point.decoder, c.point.p))
+    ]
+    return json.dumps(rows)
 
 
 def _plot_rates(
@@ -145,15 +187,17 @@ def _plot_rates(
     positions: Sequence[float],
     rates: Sequence[Rate | None],
     label: str,
-    style: dict[str, Any],
+    style: Style,
 ) -> None:
-    """Estimates with intervals, joined by a line; upper bounds as arrows, joined by none."""
+    """Estimates with intervals, three or more joined by a line; upper bounds as arrows."""
     points = [(x, rate) for x, rate in zip(positions, rates, strict=True) if rate is not None]
     measured = [(x, rate) for x, rate in points if not rate.is_bound]
     bounds = [(x, rate.high) for x, rate in points if rate.is_bound]
     values = np.array([rate.value for _, rate in measured])
     below = values - [rate.low for _, rate in measured]
     above = [rate.high for _, rate in measured] - values
+    if len(measured) < _MIN_LINE:
+        style = {**style, "linestyle": "none"}
     axes.errorbar(
         [x for x, _ in measured],
         values,
@@ -163,7 +207,7 @@ def _plot_rates(
         **style,
     )
     if bounds:
-        arrows = {**style, "linestyle": "none", "markerfacecolor": "white"}
+        arrows = {**style, "linestyle": "none", "markerfacecolor": "white", "gid": _BOUND}
         places, highs = zip(*bounds, strict=True)
         lengths = [0.4 * high for high in highs]
         axes.errorbar(places, highs, yerr=[lengths, [0] * len(highs)], uplims=True, **arrows)
@@ -182,14 +226,14 @@ def _start(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _finish(
-    figure: Figure,
-    axes: Axes,
-    note: str = "bars: 95 % intervals; arrows: nothing failed, 95 % upper bound",
-    outside: bool = False,
-) -> Figure:
+def _finish(figure: Figure, axes: Axes, note: str | None = None, outside: bool = False) -> Figure:
     """Adds the legend; `outside` for long labels beside lines that fill the axes, or many."""
     handles, labels = axes.get_legend_handles_labels()
+    # Matplotlib lists plain lines first, and those are the rates of others.
+    drawn = sorted(zip(handles, labels, strict=True), key=lambda pair: isinstance(pair[0], Line2D))
+    handles, labels = [handle for handle, _ in drawn], [label for _, label in drawn]
+    if note is None:
+        note = _BARS + _ARROWS * any(line.get_gid() == _BOUND for line in axes.get_lines())
     settings: dict[str, Any] = {
         "fontsize": "small",
         "title": note,
@@ -204,19 +248,6 @@ def _finish(
     return figure
 
 
-def _styles() -> Iterator[dict[str, Any]]:
-    number = 0
-    while True:
-        yield {
-            "marker": _MARKERS[number % len(_MARKERS)],
-            "linestyle": _LINES[number % len(_LINES)],
-            "color": _COLOURS[number % len(_COLOURS)],
-            "markersize": 5,
-            "linewidth": 1.4,
-        }
-        number += 1
-
-
 def _grouped(
     counts: Iterable[Counts], key: Callable[[Counts], Any]
 ) -> list[tuple[Any, list[Counts]]]:
@@ -227,8 +258,16 @@ def _grouped(
     return list(groups.items())
 
 
-def _decoder(counts: Counts) -> str:
-    return counts.point.decoder
+def _labels(counts: Sequence[Counts], names: Mapping[str, str] | None) -> dict[str, str]:
+    """A label for each decoder; the hash stands in it where two networks have one label."""
+    labels = {
+        c.point.decoder: decoder_label(c.point.decoder, c.point.num_steps, names) for c in counts
+    }
+    shared = [label for label in labels.values() if list(labels.values()).count(label) > 1]
+    return {
+        decoder: f"{label} [{decoder.partition(',')[0]}]" if label in shared else label
+        for decoder, label in labels.items()
+    }
 
 
 def _shots(group: Sequence[Counts]) -> str:
@@ -237,17 +276,22 @@ def _shots(group: Sequence[Counts]) -> str:
     return f"{low:,} shots" if low == high else f"{low:,} to {high:,} shots"
 
 
-def _title(counts: Sequence[Counts]) -> str:
+def _title(counts: Sequence[Counts], title: str | None) -> str:
     if not counts:
         raise ValueError("counts must hold at least one point with shots: got none.")
-    return describe_problem(counts)
+    if title is not None:
+        return title
+    point = counts[0].point
+    return problem_label(point.code, point.problem, point.noise, point.rounds, point.basis)
 
 
 def _number_ticks(axes: Axes, values: Sequence[float]) -> None:
-    """Marks the measured p themselves: powers of ten are too coarse."""
-    crowded = len(values) > _LEVEL_TICKS
-    labels = [f"{value:g}" for value in values]
-    axes.set_xticks(
-        values, labels, rotation=45 if crowded else 0, ha="right" if crowded else "center"
-    )
-    axes.set_xticks([], minor=True)
+    """Marks the measured p themselves, powers of ten being too coarse; no two numbers touch."""
+    places = np.log(values) / max(np.ptp(np.log(values)), 1e-9)
+    shown: list[int] = []
+    for number in reversed(range(len(values))):
+        if not shown or places[shown[-1]] - places[number] > _TICK_GAP:
+            shown.append(number)
+    axes.set_xticks([values[i] for i in shown], [f"{values[i]:g}" for i in shown])
+    axes.set_xticks(values, minor=True)
+    axes.set_xticklabels([], minor=True)

@@ -13,6 +13,7 @@ from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import Comparison
 from unmasq.evaluation.latency import Timing
 from unmasq.evaluation.statistics import Rate
+from unmasq.report.names import problem_label
 
 
 def rates_table(counts: Sequence[Counts]) -> Table:
@@ -166,21 +167,12 @@ def rate_record(rate: Rate) -> dict[str, Any]:
     return {"value": value, "low": rate.low, "high": rate.high, "upper_bound": rate.is_bound}
 
 
-def describe_problem(counts: Sequence[Counts]) -> str:
-    """'bb72, 6 rounds, basis X, circuit noise': what all counts have in common."""
-    point = counts[0].point
-    parts = [point.code or point.problem]
-    if point.rounds:
-        parts.append(f"{point.rounds} rounds")
-    parts += [f"basis {point.basis}", f"{point.noise} noise"]
-    return ", ".join(parts)
-
-
 def _title(counts: Sequence[Counts]) -> str:
     if not counts:
         return "No counts"
     point = counts[0].point
+    label = problem_label(point.code, point.problem, point.noise, point.rounds, point.basis)
     return (
-        f"{describe_problem(counts)}  (structure {point.structure_id}, seed {point.seed}; "
+        f"{label}  (structure {point.structure_id}, seed {point.seed}; "
         "a shot fails with any logical wrong)"
     )

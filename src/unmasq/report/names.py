@@ -1,0 +1,93 @@
+"""What people call a decoder and a problem, in figures, tables and the demo.
+
+Result files keep the short names ('bposd-x', 'unmasq-d2922bc1,views=36'): those are what counts.
+"""
+
+from collections.abc import Mapping
+
+from unmasq.codes import CATALOGUE, get_code
+
+_BASELINES = {
+    "bposd": "BP-OSD ({checks})",
+    "bplsd": "BP-LSD ({checks})",
+    "relay": "Relay-BP ({checks}, S = 1)",
+    "relay5": "Relay-BP ({checks}, S = 5)",
+    "tesseract": "Tesseract ({checks})",
+}
+_OTHERS = {
+    "bp4-osd0": "BP4+OSD-0",
+    "bp4-osd10": "BP4+OSD-10",
+    "coset8": "most likely coset (weight up to 8)",
+}
+_WAYS = {
+    "T": "T = {}",
+    "tau": "τ = {}",
+    "views": "{} views",
+    "guess": "asked where BP fails",
+    "discard": "confidence from {}",
+}
+NETWORK = "unmasq"
+
+
+def decoder_label(
+    decoder: str, num_steps: int | None = None, names: Mapping[str, str] | None = None
+) -> str:
+    """A decoder's name for people; `names` has words for single networks, by 'unmasq-<hash8>'.
+
+    >>> decoder_label("relay5-xz")
+    'Relay-BP (XZ, S = 5)'
+    >>> decoder_label("unmasq-d2922bc1,views=36", num_steps=12)
+    'unmasq, T = 12, 36 views'
+    >>> decoder_label("unmasq-1fcfe368", 12, {"unmasq-1fcfe368": "untied"})
+    'untied, T = 12'
+    """
+    names = names or {}
+    if decoder in names:
+        base, ways = names[decoder], []
+    else:
+        first, *ways = decoder.split(",")
+        base = names.get(first, _baseline_label(first))
+    has_steps = any(way.startswith(("T=", "tau=")) for way in ways)
+    if is_network(decoder) and num_steps is not None and not has_steps:
+        ways = [f"T={num_steps}", *ways]
+    return ", ".join([base, *(_way_label(way) for way in ways)])
+
+
+def is_network(decoder: str) -> bool:
+    """Whether a name in a result file is that of a diffusion decoder."""
+    return decoder.partition(",")[0].partition("-")[0] == NETWORK
+
+
+def problem_label(
+    code: str | None, name: str, noise: str, num_rounds: int, basis: str | None
+) -> str:
+    """The code by its parameters, then noise, rounds and basis.
+
+    >>> problem_label("bb72", "bb72", "circuit", 6, "X")
+    '[[72,12,6]], circuit noise, 6 rounds, basis X'
+    >>> problem_label("bb144", "bb144", "code-capacity", 0, "XZ")
+    '[[144,12,12]], code-capacity noise, bases X and Z'
+    """
+    parts = [code_label(code or name), f"{noise} noise"]
+    if num_rounds:
+        parts.append(f"{num_rounds} round{'s' if num_rounds > 1 else ''}")
+    if basis:
+        parts.append("bases X and Z" if basis == "XZ" else f"basis {basis}")
+    return ", ".join(parts)
+
+
+def code_label(name: str) -> str:
+    """'[[72,12,6]]' for 'bb72'; another name as it is."""
+    return get_code(name).label if name in CATALOGUE else name
+
+
+def _baseline_label(name: str) -> str:
+    family, _, checks = name.rpartition("-")
+    if checks in ("x", "xz") and family in _BASELINES:
+        return _BASELINES[family].format(checks=checks.upper())
+    return NETWORK if is_network(name) else _OTHERS.get(name, name)
+
+
+def _way_label(way: str) -> str:
+    kind, _, value = way.partition("=")
+    return _WAYS[kind].format(value) if kind in _WAYS else way

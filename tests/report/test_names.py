@@ -1,0 +1,75 @@
+"""Decoders have names that people use, and one look each in all figures."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from unmasq.baselines import baseline_names
+from unmasq.report.names import decoder_label, is_network, problem_label
+from unmasq.report.styles import decoder_styles, series_styles
+
+WAYS = ["unmasq-01", "unmasq-01,views=36", "unmasq-01,tau=4", "unmasq-01,tau=4,guess"]
+
+
+def look(style) -> tuple:
+    return style["color"], style["marker"], style["linestyle"]
+
+
+def test_every_baseline_has_a_name_of_its_own():
+    labels = [decoder_label(name) for name in baseline_names()]
+    assert len({*labels, *baseline_names()}) == 2 * len(labels)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "num_steps", "label"),
+    [
+        ("bposd-x", None, "BP-OSD (X)"),
+        ("relay5-xz", None, "Relay-BP (XZ, S = 5)"),
+        ("unmasq-d2922bc1", 12, "unmasq, T = 12"),
+        ("unmasq-d2922bc1,T=3", 3, "unmasq, T = 3"),
+        ("unmasq-d2922bc1,tau=4,guess", None, "unmasq, τ = 4, asked where BP fails"),
+        ("unmasq-d2922bc1,discard=0.9", 12, "unmasq, T = 12, confidence from 0.9"),
+        ("pymatching", None, "pymatching"),
+        ("unmasq-d2922bc1,new=1", None, "unmasq, new=1"),
+    ],
+)
+def test_labels_say_how_the_network_was_asked(decoder, num_steps, label):
+    assert decoder_label(decoder, num_steps) == label
+
+
+def test_problems_that_no_catalogue_has_keep_their_name():
+    assert problem_label(None, "mine", "circuit", 1, "Z") == "mine, circuit noise, 1 round, basis Z"
+    assert not is_network("pymatching")
+
+
+def test_a_decoder_looks_alike_in_every_figure():
+    everything = decoder_styles([*baseline_names(), *WAYS])
+    for name in everything:
+        assert look(decoder_styles(["unmasq-01", name])[name]) == look(everything[name])
+    shown = decoder_styles(["bposd-x", "unmasq-77,T=3"])  # as in the demo
+    assert look(shown["unmasq-77,T=3"]) == look(everything["unmasq-01"])
+
+
+def test_no_two_decoders_look_alike_even_in_grey():
+    styles = decoder_styles([*baseline_names(), *WAYS, "unmasq-02", "unmasq-01,T=3"])
+    assert len({look(style) for style in styles.values()}) == len(styles)
+    assert len({look(style)[1:] for style in styles.values()}) > len(styles) - 3
+    beside = ["unmasq-01", "unmasq-01,views=36", "bposd-x", "relay-xz", "bp4-osd10"]
+    grey = sorted(np.dot(to_rgb(styles[name]["color"]), [0.299, 0.587, 0.114]) for name in beside)
+    assert min(b - a for a, b in itertools.pairwise(grey)) > 0.02
+
+
+def test_named_networks_take_their_looks_from_the_order_of_their_names():
+    names = {"unmasq-0a": "tied", "unmasq-0b": "untied"}
+    both = decoder_styles(["unmasq-0a", "unmasq-0b", "unmasq-0b,T=1"], names)
+    assert look(decoder_styles(["unmasq-0b"], names)["unmasq-0b"]) == look(both["unmasq-0b"])
+    assert len({look(style) for style in both.values()}) == 3
+    assert both["unmasq-0b"]["color"] == both["unmasq-0b,T=1"]["color"]
+
+
+def test_lines_of_one_network_begin_with_its_look():
+    first, second, *_ = itertools.islice(series_styles(), 9)
+    assert look(first) == look(decoder_styles(["unmasq-01"])["unmasq-01"])
+    assert look(second) != look(first)
