@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import stim
 
+from small_codes import product, random_product, ring, toric
 from unmasq.circuits import NoiseModel, memory_circuit
 from unmasq.codes import css_code, get_code
+from unmasq.codes.schedule import Schedule
 
 NOISE = NoiseModel(two_qubit=0.01, idle=0.02, preparation=0.03, measurement=0.04)
 
@@ -196,8 +198,11 @@ def test_detectors_and_observables_are_deterministic(basis):
     [
         ({"rounds": 0}, "rounds must be at least 1: got 0"),
         ({"basis": "Y"}, "basis must be X or Z: got 'Y'"),
-        ({"code": css_code([[1, 1]], [[1, 1]])}, "must be a bivariate bicycle code"),
-        ({"code": get_code("bb:3,3,1+x,1+y")}, "three terms in A and three in B"),
+        (
+            {"code": css_code([[1, 1, 1, 1], [0, 0, 0, 0]], [[1, 1, 1, 1]])},
+            "every X check must touch a qubit: got none in row 1. Drop the row.",
+        ),
+        ({"schedule": get_code("bb36").schedule}, "the shape of the X checks, (9, 18): got (18"),
     ],
 )
 def test_what_has_no_memory_circuit_is_refused(arguments, message):
@@ -205,3 +210,39 @@ def test_what_has_no_memory_circuit_is_refused(arguments, message):
     with pytest.raises(ValueError) as error:
         memory_circuit(**{**good, **arguments})
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("basis", ["X", "Z"])
+@pytest.mark.parametrize(
+    "matrices",
+    [toric(3, 4), random_product(), product(ring(3)[:2], ring(3)[:2]), ([[1] * 4], [[1] * 4])],
+)
+def test_any_code_has_a_circuit_whose_detectors_are_deterministic(matrices, basis):
+    code = css_code(*matrices)
+    circuit = memory_circuit(code, NOISE, rounds=2, basis=basis)
+    assert circuit.num_detectors == 3 * code.num_checks
+    assert circuit.num_observables == code.k
+    circuit.detector_error_model()  # refuses what is not deterministic
+    per_round = code.schedule.depth + 1
+    ticks = ticks_of(circuit)
+    assert len(ticks) == 4 * per_round
+    for tick in ticks[per_round : 2 * per_round]:  # every data qubit has one gate or idles
+        gates = [q for q in targets(tick, "CX") if q < code.n]
+        assert sorted(gates + targets(tick, "DEPOLARIZE1")) == list(range(code.n))
+
+
+def test_a_schedule_of_ones_own_is_followed():
+    """X checks of the toric code first, then the Z checks: twice as many ticks."""
+    code = css_code(*toric(3, 3))
+    own = Schedule(code.schedule.x, np.where(code.schedule.z, code.schedule.z + 4, 0))
+    circuit = memory_circuit(code, NOISE, rounds=1, basis="Z", schedule=own)
+    noisy_round = ticks_of(circuit)[9:18]
+    assert [len(pairs(tick, "CX")) for tick in noisy_round] == [9] * 8 + [0]
+    for tick, found in enumerate(noisy_round, start=1):
+        checks, qubits = np.nonzero(own.x == tick)
+        expected = {(code.n + c, q) for c, q in zip(checks, qubits, strict=True)}
+        checks, qubits = np.nonzero(own.z == tick)
+        expected |= {(q, code.n + 9 + c) for c, q in zip(checks, qubits, strict=True)}
+        assert set(pairs(found, "CX")) == expected
+    assert [bool(tick["MX"]) for tick in noisy_round] == [False] * 4 + [True] + [False] * 4
+    circuit.detector_error_model()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from unmasq.codes import CATALOGUE, code_names, get_code, gf2
-from unmasq.codes.css import independent_logicals
-from unmasq.codes.logicals import canonical_basis, light_logicals
+from unmasq.codes.logicals import canonical_basis, independent_logicals, light_logicals
 
 PUBLISHED = {
     "bb18": (18, 4, 4),

@@ -1,44 +1,45 @@
-"""The memory experiment of bivariate bicycle codes as a Stim circuit (8 ticks a round).
+"""The memory experiment of any CSS code as a Stim circuit, from a schedule of its CNOTs.
 
 One noiseless round, R noisy rounds, one noiseless round, then a noiseless transversal readout of
-the logicals of one basis. Detector (r, check) compares the check in rounds r and r + 1: frames
-r = 0..R, X checks before Z checks, with coordinates (u, v, type, r).
+the logicals of one basis. In each tick of a round every data qubit has one CNOT or idles; ancillas
+are prepared in the first tick and measured, type by type, in the tick behind their last CNOT.
+Detector (r, check) compares the check in rounds r and r + 1: frames r = 0..R, X checks before Z
+checks, with coordinates (u, v, type, r); (check, 0, type, r) for codes without a torus.
 """
 
 import dataclasses
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unmasq.circuits.noise import NoiseModel
 from unmasq.codes import CSSCode
-from unmasq.codes.bicycle import SCHEDULE, Contact
+from unmasq.codes.schedule import Schedule
 
 if TYPE_CHECKING:
     import stim
 
 
-def memory_circuit(code: CSSCode, noise: NoiseModel, rounds: int, basis: str) -> "stim.Circuit":
-    """R noisy rounds between noiseless ones; observables are the logicals of `basis`."""
+def memory_circuit(
+    code: CSSCode, noise: NoiseModel, rounds: int, basis: str, schedule: Schedule | None = None
+) -> "stim.Circuit":
+    """R noisy rounds between noiseless ones; observables are the logicals of `basis`.
+
+    The CNOTs follow `schedule`, by default the code's own.
+    """
     import stim
 
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1: got {rounds}.")
     if basis not in ("X", "Z"):
         raise ValueError(f"basis must be X or Z: got '{basis}'.")
-    if code.bicycle is None:
-        raise ValueError(
-            f"code must be a bivariate bicycle code, whose schedule is known: got '{code.name}'. "
-            "Write its circuit yourself and use problem_from_circuit."
-        )
-    if not code.bicycle.has_schedule:
-        raise ValueError(
-            "code must have three terms in A and three in B, as the schedule of 8 ticks needs: got "
-            f"{len(code.bicycle.a)} and {len(code.bicycle.b)}. "
-            "Write its circuit yourself and use problem_from_circuit."
-        )
-    builder = _RoundBuilder(code)
+    for kind, checks in (("X", code.checks_x), ("Z", code.checks_z)):
+        empty = np.flatnonzero(~checks.any(axis=1))
+        if empty.size:
+            raise ValueError(
+                f"every {kind} check must touch a qubit: got none in row {empty[0]}. Drop the row."
+            )
+    builder = _RoundBuilder(code, schedule or code.schedule)
     circuit = stim.Circuit()
     for qubit, coordinates in enumerate(builder.coordinates()):
         circuit.append("QUBIT_COORDS", [qubit], coordinates)
@@ -58,22 +59,26 @@ def memory_circuit(code: CSSCode, noise: NoiseModel, rounds: int, basis: str) ->
 
 
 class _RoundBuilder:
-    """One round of syndrome extraction. Qubits: left data, right data, X ancillas, Z ancillas."""
+    """One round of syndrome extraction. Qubits: data, X ancillas, Z ancillas."""
 
-    def __init__(self, code: CSSCode) -> None:
-        assert code.bicycle is not None
-        self.shape = code.bicycle
-        sites = self.shape.sites
-        self.left, self.right, self.x, self.z = np.arange(4 * sites).reshape(4, sites)
-        self.data = np.concatenate([self.left, self.right])
+    def __init__(self, code: CSSCode, schedule: Schedule) -> None:
+        schedule.require_fits(code.checks_x, code.checks_z)
+        self.schedule = schedule
+        self.data = np.arange(code.n)
+        self.ancillas = {
+            "X": code.n + np.arange(len(code.checks_x)),
+            "Z": code.n + len(code.checks_x) + np.arange(len(code.checks_z)),
+        }
+        self.measured_at = {kind: schedule.last(kind) + 1 for kind in self.ancillas}
+        self.torus = (code.bicycle.sites, code.bicycle.m) if code.bicycle else (code.n, 1)
 
     def coordinates(self) -> list[tuple[int, int, int]]:
-        """(u, v, block) for each qubit."""
-        return [
-            (int(site) // self.shape.m, int(site) % self.shape.m, block)
-            for block in range(4)
-            for site in range(self.shape.sites)
-        ]
+        """(u, v, block) for each qubit; blocks 0 and 1 are data."""
+        sites, width = self.torus
+        blocks = [(q // sites, q % sites) for q in self.data.tolist()]
+        blocks += [(2, i) for i in range(self.ancillas["X"].size)]
+        blocks += [(3, i) for i in range(self.ancillas["Z"].size)]
+        return [(i // width, i % width, block) for block, i in blocks]
 
     def round(self, noise: NoiseModel | None) -> "stim.Circuit":
         import stim
@@ -82,47 +87,53 @@ class _RoundBuilder:
             dataclasses.astuple(noise) if noise else (0.0, 0.0, 0.0, 0.0)
         )
         circuit = stim.Circuit()
-        circuit.append("RX", self.x)
-        circuit.append("R", self.z)
-        _noise(circuit, "Z_ERROR", self.x, preparation)
-        _noise(circuit, "X_ERROR", self.z, preparation)
-        for tick, contacts in itertools.groupby(SCHEDULE, key=lambda contact: contact.tick):
-            for contact in contacts:
-                pairs = self._pairs(contact)
-                circuit.append("CX", pairs)
-                _noise(circuit, "DEPOLARIZE2", pairs, two_qubit)
-            if tick in (1, 7):
-                waiting = self.left if tick == 1 else self.right
-                _noise(circuit, "DEPOLARIZE1", waiting, idle)
-            if tick == 7:
-                circuit.append("M", self.z, measurement or ())
+        circuit.append("RX", self.ancillas["X"])
+        circuit.append("R", self.ancillas["Z"])
+        _noise(circuit, "Z_ERROR", self.ancillas["X"], preparation)
+        _noise(circuit, "X_ERROR", self.ancillas["Z"], preparation)
+        for tick in range(1, self.schedule.depth + 2):
+            waiting = set(self.data.tolist())
+            for kind in ("X", "Z"):
+                checks, qubits = self.schedule.gates(kind, tick)
+                waiting.difference_update(qubits.tolist())
+                ends = [self.ancillas[kind][checks], qubits]  # X ancillas control, Z are targets
+                pairs = np.stack(ends if kind == "X" else ends[::-1], axis=1).ravel()
+                if pairs.size:
+                    circuit.append("CX", pairs)
+                    _noise(circuit, "DEPOLARIZE2", pairs, two_qubit)
+            _noise(circuit, "DEPOLARIZE1", np.array(sorted(waiting)), idle)
+            for kind in self._measured(tick):
+                name = "MX" if kind == "X" else "M"
+                circuit.append(name, self.ancillas[kind], measurement or ())
             circuit.append("TICK")
-        circuit.append("MX", self.x, measurement or ())
-        _noise(circuit, "DEPOLARIZE1", self.data, idle)
-        circuit.append("TICK")
         return circuit
 
+    def _measured(self, tick: int) -> list[str]:
+        return [kind for kind, at in self.measured_at.items() if at == tick]
+
     def detectors(self) -> "stim.Circuit":
-        """Each check against the round before; one round measures Z ancillas, then X ones."""
+        """Each check against the round before."""
         import stim
 
-        sites = self.shape.sites
         circuit = stim.Circuit()
-        for kind, first in enumerate((-sites, -2 * sites)):
-            for site in range(sites):
-                records = [stim.target_rec(first + site), stim.target_rec(first + site - 2 * sites)]
-                place = (site // self.shape.m, site % self.shape.m, kind, 0)
-                circuit.append("DETECTOR", records, place)
+        order = [
+            kind for tick in range(1, self.schedule.depth + 2) for kind in self._measured(tick)
+        ]
+        in_a_round = sum(ancillas.size for ancillas in self.ancillas.values())
+        first, start = {}, -in_a_round
+        for kind in order:
+            first[kind] = start
+            start += self.ancillas[kind].size
+        width = self.torus[1]
+        for number, (kind, ancillas) in enumerate(self.ancillas.items()):
+            for i in range(ancillas.size):
+                now = first[kind] + i
+                records = [stim.target_rec(now), stim.target_rec(now - in_a_round)]
+                circuit.append("DETECTOR", records, (i // width, i % width, number, 0))
         circuit.append("SHIFT_COORDS", [], (0, 0, 0, 1))
         return circuit
 
-    def _pairs(self, contact: Contact) -> np.ndarray:
-        """(control, target) of each CNOT: X ancillas control, Z ancillas are targets."""
-        touched = self.data[self.shape.touched(contact)]
-        pairs = (self.x, touched) if contact.check_type == "X" else (touched, self.z)
-        return np.stack(pairs, axis=1).ravel()
-
 
 def _noise(circuit: "stim.Circuit", name: str, targets: np.ndarray, rate: float) -> None:
-    if rate:
+    if rate and targets.size:
         circuit.append(name, targets, rate)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from unmasq.codes.gf2 import Bits
+from unmasq.codes.schedule import Schedule
 from unmasq.codes.symmetry import Indices, torus_translations
-from unmasq.codes.tanner_graph import TannerGraph, labelled_graph
+from unmasq.codes.tanner_graph import TannerGraph
 
 Term = tuple[int, int]  # (u, v) for x^u y^v
 _TERM = re.compile(r"1|(?:x\^?(\d*))?(?:y\^?(\d*))?")
@@ -105,18 +106,18 @@ class BicycleShape:
         sites = self.shift(term, sign=1 if contact.check_type == "X" else -1)
         return sites if contact.on_left else (sites + self.sites).astype(np.int32)
 
-    def tanner_graph(self) -> TannerGraph:
-        """Checks (X, then Z) and qubits, with one relation for each contact of the schedule."""
+    def schedule(self) -> Schedule:
+        """The ticks of `SCHEDULE`, check by check."""
         assert self.has_schedule
         sites = np.arange(self.sites)
-        checks = [sites if c.check_type == "X" else sites + self.sites for c in SCHEDULE]
-        return labelled_graph(
-            np.concatenate(checks),
-            np.concatenate([self.touched(contact) for contact in SCHEDULE]),
-            [contact.name for contact in SCHEDULE for _ in sites],
-            2 * self.sites,
-            2 * self.sites,
-        )
+        ticks = {kind: np.zeros((self.sites, 2 * self.sites), np.int32) for kind in "XZ"}
+        for contact in SCHEDULE:
+            ticks[contact.check_type][sites, self.touched(contact)] = contact.tick
+        return Schedule(ticks["X"], ticks["Z"])
+
+    def tanner_graph(self) -> TannerGraph:
+        """Checks (X, then Z) and qubits, with one relation for each contact of the schedule."""
+        return self.schedule().tanner_graph()
 
     def qubit_images(self) -> Indices:
         """Translations of the qubits: row g, as in `torus_translations`."""

@@ -11,18 +11,10 @@ import functools
 
 import numpy as np
 
-from unmasq.codes import gf2
 from unmasq.codes.bicycle import BicycleShape, parse_polynomial
-from unmasq.codes.css import CSSCode, independent_logicals
-from unmasq.codes.logicals import (
-    Shapes,
-    Support,
-    canonical_basis,
-    light_logicals,
-    spanning_weight,
-    translates,
-)
-from unmasq.codes.symmetry import Indices, Symmetry, torus_translations
+from unmasq.codes.css import CSSCode
+from unmasq.codes.logicals import Shapes, Tokens, light_basis, moved_support
+from unmasq.codes.symmetry import Indices, Symmetry
 from unmasq.suggest import nearest
 
 
@@ -127,20 +119,10 @@ def _code_from_text(text: str) -> CSSCode:
     shape = BicycleShape(
         int(parts[0]), int(parts[1]), parse_polynomial(parts[2]), parse_polynomial(parts[3])
     )
-    return bicycle_code(shape, text, _searched_logicals(shape, text))
-
-
-def _searched_logicals(shape: BicycleShape, name: str) -> Shapes:
-    """Light X logicals of a code outside the catalogue; how light is not proven."""
-    checks_x, checks_z = shape.checks()
-    some = independent_logicals(checks_x, checks_z)
-    if not len(some):
-        raise ValueError(f"code must encode at least one logical qubit: got k = 0 for '{name}'.")
-    opposite = independent_logicals(checks_z, checks_x)
-    heaviest = int(some.sum(axis=1).max())
-    weight = spanning_weight(light_logicals(checks_z, opposite, heaviest, num_sets=3), opposite)
-    supports = light_logicals(checks_z, opposite, weight, num_sets=100)
-    return canonical_basis(supports, opposite, shape.qubit_images())
+    logicals = light_basis(*shape.checks(), shape.qubit_images())
+    if not logicals:
+        raise ValueError(f"code must encode at least one logical qubit: got k = 0 for '{text}'.")
+    return bicycle_code(shape, text, logicals)
 
 
 def bicycle_code(
@@ -158,74 +140,43 @@ def bicycle_code(
         tuple(np.sort(dual[list(support)]).tolist()): tuple(int(negative[g]) for g in kept)
         for support, kept in logicals.items()
     }
-    tokens_x, basis_x = _tokens(logicals, images)
-    tokens_z, basis_z = _tokens(duals, images)
-    sites = torus_translations(shape.l, shape.m)
-    checks = np.concatenate([sites, sites + shape.sites], axis=1)
+    x, z = Tokens.of(logicals, images), Tokens.of(duals, images)
+    checks = images  # X check i moves as left qubit i, Z check i as right qubit i
     symmetries = {
-        "X": Symmetry(checks, _images(tokens_x, images), basis_x),
-        "Z": Symmetry(checks, _images(tokens_z, images), basis_z),
-        "XZ": _both_bases(checks, images, dual, tokens_x + tokens_z, basis_x, basis_z),
+        "X": Symmetry(checks, x.images, x.basis),
+        "Z": Symmetry(checks, z.images, z.basis),
+        "XZ": _both_bases(checks, dual, x, z),
     }
     return CSSCode(
         name,
         checks_x,
         checks_z,
-        gf2.from_supports([tokens_x[t] for t in basis_x], 2 * shape.sites),
-        gf2.from_supports([tokens_z[t] for t in basis_z], 2 * shape.sites),
+        x.operators(2 * shape.sites),
+        z.operators(2 * shape.sites),
         distance,
         symmetries,
         shape,
+        shape.schedule() if shape.has_schedule else None,
+        np.concatenate([checks, checks.shape[1] + images], axis=1).astype(np.int32),
+        known=True,
     )
 
 
-def _both_bases(
-    checks: Indices,
-    images: Indices,
-    dual: Indices,
-    tokens: list[Support],
-    basis_x: Indices,
-    basis_z: Indices,
-) -> Symmetry:
+def _both_bases(checks: Indices, dual: Indices, x: Tokens, z: Tokens) -> Symmetry:
     """Translations and, after each, the duality that swaps X with Z.
 
     It swaps X check i with Z check -i just as it swaps qubits L i with R -i, and an X token with
     its dual Z token: the tokens of both bases lie in one list whose first half is X.
     """
-    half = len(tokens) // 2
-    number = {support: t for t, support in enumerate(tokens[half:])}
-    partner = [number[_moved(support, dual)] for support in tokens[:half]]
-    swap_tokens = np.empty(len(tokens), np.int32)
+    half = x.count
+    number = {support: t for t, support in enumerate(z.supports)}
+    partner = [number[moved_support(support, dual)] for support in x.supports]
+    swap_tokens = np.empty(2 * half, np.int32)
     swap_tokens[:half] = half + np.array(partner)
     swap_tokens[swap_tokens[:half]] = np.arange(half)
-    moved = np.concatenate(
-        [_images(tokens[:half], images), half + _images(tokens[half:], images)], axis=1
-    )
+    moved = np.concatenate([x.images, half + z.images], axis=1)
     return Symmetry(
         np.concatenate([checks, dual[checks]]).astype(np.int32),
         np.concatenate([moved, swap_tokens[moved]]).astype(np.int32),
-        np.concatenate([basis_x, half + basis_z]).astype(np.int32),
+        np.concatenate([x.basis, half + z.basis]).astype(np.int32),
     )
-
-
-def _tokens(logicals: Shapes, qubit_images: Indices) -> tuple[list[Support], Indices]:
-    """All distinct translates, shape by shape, and which of them are the kept ones."""
-    tokens: list[Support] = []
-    kept: list[Support] = []
-    for support, numbers in logicals.items():
-        moved = translates(support, qubit_images)
-        tokens.extend(dict.fromkeys(moved))
-        kept.extend(moved[g] for g in numbers)
-    return tokens, np.array([tokens.index(support) for support in kept], np.int32)
-
-
-def _images(tokens: list[Support], qubit_images: Indices) -> Indices:
-    number = {support: t for t, support in enumerate(tokens)}
-    return np.array(
-        [[number[_moved(support, images)] for support in tokens] for images in qubit_images],
-        np.int32,
-    )
-
-
-def _moved(support: Support, images: Indices) -> Support:
-    return tuple(np.sort(images[list(support)]).tolist())

@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmasq.codes import gf2
+from unmasq.codes.automorphisms import free_automorphisms
 from unmasq.codes.bicycle import BicycleShape
 from unmasq.codes.gf2 import Bits
-from unmasq.codes.symmetry import Symmetry
+from unmasq.codes.logicals import Tokens, light_basis
+from unmasq.codes.schedule import Schedule
+from unmasq.codes.scheduling import automatic_schedule
+from unmasq.codes.symmetry import Indices, Symmetry
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -19,8 +23,9 @@ class CSSCode:
 
     Row i of `checks_x` is the support of an X check; rows of `logicals_x` commute with every Z
     check and are independent modulo the X checks. The two logical bases need not be paired.
-    `symmetries` holds the known symmetry for the readout of "X", "Z" or both ("XZ") logical bases;
-    `bicycle` is set where the code has the polynomials that the memory circuit's schedule needs.
+    `symmetries` holds the known symmetry for the readout of "X", "Z" or both ("XZ") logical bases,
+    `translations` its action on (X checks, Z checks, qubits); `bicycle` is set where the code has
+    polynomials, `own_schedule` where the CNOTs of a round are not left to `automatic_schedule`.
     """
 
     name: str
@@ -31,6 +36,9 @@ class CSSCode:
     distance: int | None = None
     symmetries: Mapping[str, Symmetry] = dataclasses.field(default_factory=dict)
     bicycle: BicycleShape | None = None
+    own_schedule: Schedule | None = None
+    translations: Indices | None = None  # (G, checks + n)
+    known: bool = False  # `get_code` makes it from its name
 
     def __post_init__(self) -> None:
         n = self.checks_x.shape[1]
@@ -67,13 +75,30 @@ class CSSCode:
         """X and Z checks together; dependent ones are measured too."""
         return len(self.checks_x) + len(self.checks_z)
 
+    @functools.cached_property
+    def schedule(self) -> Schedule:
+        """The CNOTs of a round of syndrome extraction."""
+        if self.own_schedule is not None:
+            return self.own_schedule
+        return automatic_schedule(self.checks_x, self.checks_z, self.translations)
+
     @property
     def label(self) -> str:
         return f"[[{self.n},{self.k},{self.distance if self.distance else '?'}]]"
 
 
-def css_code(checks_x: ArrayLike, checks_z: ArrayLike, name: str = "css") -> CSSCode:
-    """Any CSS code from its two check matrices, with some (not minimum-weight) logical basis.
+def css_code(
+    checks_x: ArrayLike,
+    checks_z: ArrayLike,
+    name: str = "css",
+    *,
+    distance: int | None = None,
+    schedule: Schedule | None = None,
+    known: bool = False,
+) -> CSSCode:
+    """Any CSS code from its two check matrices, with light logicals and its translations.
+
+    The search for light logicals is deterministic; how light they are is not proven.
 
     >>> css_code([[1, 1, 1, 1]], [[1, 1, 1, 1]]).label
     '[[4,2,?]]'
@@ -85,15 +110,36 @@ def css_code(checks_x: ArrayLike, checks_z: ArrayLike, name: str = "css") -> CSS
             f"checks_x and checks_z must have equally many columns: got {x.shape[1]} "
             f"and {z.shape[1]}."
         )
-    return CSSCode(name, x, z, independent_logicals(x, z), independent_logicals(z, x))
-
-
-def independent_logicals(checks: Bits, other_checks: Bits) -> Bits:
-    """A basis of ker(other_checks) modulo the row space of `checks`."""
-    candidates = gf2.kernel(other_checks)
-    stacked = np.concatenate([checks, candidates])
-    _, pivots = gf2.row_reduce(stacked.T)
-    return stacked[[pivot for pivot in pivots if pivot >= len(checks)]]
+    _require_commuting("checks_x and checks_z", x, z)
+    num_checks = len(x) + len(z)
+    images = free_automorphisms(x, z)
+    qubit_images = images[:, num_checks:] - num_checks
+    bases = [
+        Tokens.of(light_basis(checks, other, qubit_images), qubit_images)
+        for checks, other in ((x, z), (z, x))
+    ]
+    symmetries = {}
+    if len(images) > 1:
+        check_images = images[:, :num_checks]
+        both = np.concatenate([bases[0].images, bases[0].count + bases[1].images], axis=1)
+        basis = np.concatenate([bases[0].basis, bases[0].count + bases[1].basis])
+        symmetries = {
+            "X": Symmetry(check_images, bases[0].images, bases[0].basis),
+            "Z": Symmetry(check_images, bases[1].images, bases[1].basis),
+            "XZ": Symmetry(check_images, both.astype(np.int32), basis.astype(np.int32)),
+        }
+    return CSSCode(
+        name,
+        x,
+        z,
+        bases[0].operators(x.shape[1]),
+        bases[1].operators(x.shape[1]),
+        distance,
+        symmetries,
+        own_schedule=schedule,
+        translations=images,
+        known=known,
+    )
 
 
 def _require_commuting(names: str, first: Bits, second: Bits) -> None:

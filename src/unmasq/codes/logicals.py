@@ -8,6 +8,8 @@ counting order, that raise the rank. Repeat; go to heavier operators only when t
 longer raise the rank.
 """
 
+import dataclasses
+
 import numpy as np
 
 from unmasq.codes import gf2
@@ -16,6 +18,59 @@ from unmasq.codes.symmetry import Indices
 
 Support = tuple[int, ...]
 Shapes = dict[Support, tuple[int, ...]]  # support at translation 0: kept translations
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tokens:
+    """All distinct translates of some operators, shape by shape, and how translations move them."""
+
+    supports: list[Support]
+    basis: Indices  # (K,) which of them are the basis
+    images: Indices  # (G, U)
+
+    @staticmethod
+    def of(shapes: Shapes, qubit_images: Indices) -> "Tokens":
+        tokens: list[Support] = []
+        kept: list[Support] = []
+        for support, numbers in shapes.items():
+            moved = translates(support, qubit_images)
+            tokens.extend(dict.fromkeys(moved))
+            kept.extend(moved[g] for g in numbers)
+        number = {support: t for t, support in enumerate(tokens)}
+        images = [[number[moved_support(s, row)] for s in tokens] for row in qubit_images]
+        return Tokens(
+            tokens,
+            np.array([number[support] for support in kept], np.int32),
+            np.array(images, np.int32).reshape(len(qubit_images), len(tokens)),
+        )
+
+    @property
+    def count(self) -> int:
+        return len(self.supports)
+
+    def operators(self, num_qubits: int) -> Bits:
+        """The basis, one row an operator."""
+        return gf2.from_supports([self.supports[t] for t in self.basis], num_qubits)
+
+
+def independent_logicals(checks: Bits, other_checks: Bits) -> Bits:
+    """A basis of ker(other_checks) modulo the row space of `checks`."""
+    candidates = gf2.kernel(other_checks)
+    stacked = np.concatenate([checks, candidates])
+    _, pivots = gf2.row_reduce(stacked.T)
+    return stacked[[pivot for pivot in pivots if pivot >= len(checks)]]
+
+
+def light_basis(checks: Bits, other_checks: Bits, qubit_images: Indices) -> Shapes:
+    """Light logicals of the type of `checks`, found by search; how light is not proven."""
+    some = independent_logicals(checks, other_checks)
+    if not len(some):
+        return {}
+    opposite = independent_logicals(other_checks, checks)
+    heaviest = int(some.sum(axis=1).max())
+    weight = spanning_weight(light_logicals(other_checks, opposite, heaviest, num_sets=3), opposite)
+    supports = light_logicals(other_checks, opposite, weight, num_sets=100)
+    return canonical_basis(supports, opposite, qubit_images)
 
 
 def light_logicals(
@@ -88,6 +143,11 @@ def translates(support: Support, qubit_images: Indices) -> list[Support]:
     """The support under each translation, in the order of the translations."""
     moved = np.sort(qubit_images[:, list(support)], axis=1)
     return [tuple(row) for row in moved.tolist()]
+
+
+def moved_support(support: Support, images: Indices) -> Support:
+    """The support under one permutation of the qubits."""
+    return tuple(np.sort(images[list(support)]).tolist())
 
 
 def _classes(operators: Bits, opposite: Bits) -> Bits:

@@ -1,5 +1,6 @@
 """Decoding problems from a code with noise, a Stim circuit, an error model, or matrices."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from scipy import sparse
 from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
 from unmasq.codes import CSSCode
 from unmasq.codes.gf2 import as_bits
+from unmasq.codes.schedule import Schedule
 from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.problems.both_bases import both_bases
 from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
@@ -34,6 +36,7 @@ def circuit_from_code(
     p: float | None = None,
     rounds: int | None = None,
     basis: str = "X",
+    schedule: Schedule | None = None,
 ) -> "stim.Circuit":
     """The Stim circuit behind `problem_from_code`."""
     if isinstance(noise, NoiseModel):
@@ -46,13 +49,15 @@ def circuit_from_code(
         if p is None:
             raise ValueError("p must be given: the physical error rate, such as 0.003.")
         if noise == "code-capacity":
+            if schedule is not None:
+                raise ValueError("schedule must go with circuit noise: got code-capacity.")
             return capacity_circuit(code, p)
         rates = NoiseModel.uniform(p)
     if rounds is None:
         if code.distance is None:
             raise ValueError(f"rounds must be given: the distance of '{code.name}' is not known.")
         rounds = code.distance
-    return memory_circuit(code, rates, rounds, basis)
+    return memory_circuit(code, rates, rounds, basis, schedule)
 
 
 def problem_from_code(
@@ -61,18 +66,22 @@ def problem_from_code(
     p: float | None = None,
     rounds: int | None = None,
     basis: str = "X",
+    schedule: Schedule | None = None,
 ) -> DecodingProblem:
     """A memory experiment of one basis, or code capacity: both syndromes in, both bases out.
 
     `noise` is "circuit" or "code-capacity" at rate p, or a `NoiseModel` of the memory circuit, with
-    its greatest rate as p. Rounds default to the distance; code capacity has neither rounds nor
-    basis. Basis "XZ" has the logicals of both: no experiment reads them out together, but what a
-    fault does to each is known.
+    its greatest rate as p. Rounds default to the distance, the schedule of CNOTs to the code's own;
+    code capacity has neither rounds, nor basis, nor schedule. Basis "XZ" has the logicals of both:
+    no experiment reads them out together, but what a fault does to each is known.
     """
     capacity = noise == "code-capacity"
     if basis == "XZ" and not capacity:
-        return both_bases(*(problem_from_code(code, noise, p, rounds, each) for each in "XZ"))
-    circuit = circuit_from_code(code, noise, p, rounds, basis)
+        bases = (problem_from_code(code, noise, p, rounds, each, schedule) for each in "XZ")
+        return both_bases(*bases)
+    circuit = circuit_from_code(code, noise, p, rounds, basis, schedule)
+    if schedule is not None:  # neither known by name any more, nor as symmetric as the code
+        code = dataclasses.replace(code, own_schedule=schedule, symmetries={}, known=False)
     frames = circuit.num_detectors // max(code.num_checks, 1)
     layout = Layout(
         *_frame_major(frames, code.num_checks),
@@ -177,21 +186,22 @@ def _from_circuit(
         name,
         noise,
         basis,
-        code.name if code and code.bicycle else None,  # a name that `get_code` knows
+        code.name if code and code.known else None,  # a name that `get_code` knows
         channels_of_circuit(circuit, p, order),
         code.symmetries.get(basis) if code else None,
         _tanner_graph(code, basis) if code else None,
     )
 
 
-def _tanner_graph(code: CSSCode, basis: str) -> TannerGraph | None:
-    """Of a code whose schedule is known; the symmetry for `basis` makes its relations."""
-    if code.bicycle is None or not code.bicycle.has_schedule:
-        return None
-    graph = code.bicycle.tanner_graph()
-    if basis not in code.symmetries:
+def _tanner_graph(code: CSSCode, basis: str) -> TannerGraph:
+    """Relations by type and tick; those that the symmetry for `basis` exchanges are one."""
+    graph = code.schedule.tanner_graph()
+    symmetry = code.symmetries.get(basis)
+    if symmetry is None:
         return graph
-    images = code.symmetries[basis].check_images  # qubits move as checks do
+    images = symmetry.check_images  # qubits of a bicycle code move as checks do, ...
+    if code.bicycle is None and code.translations is not None:  # ... those of others by themselves
+        return graph.under(images, code.translations[:, code.num_checks :] - code.num_checks)
     return graph.under(images, images)
 
 
