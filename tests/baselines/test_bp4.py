@@ -14,8 +14,9 @@ from baselines.small_problems import (
 from statistical import assert_rate
 from unmasq.baselines import make_baseline
 from unmasq.baselines.bp4 import QuaternaryBpOsd
+from unmasq.baselines.osd import ordered_statistics
 from unmasq.codes import get_code
-from unmasq.models.quaternary import min_sum
+from unmasq.models.quaternary import min_sum, run_bp4
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.pauli_channel import pauli_channel
 
@@ -81,6 +82,35 @@ def test_the_settings_are_the_papers(bb18):
     assert decoder._check_rule is min_sum(0.5)
     assert decoder._osd_x.order == decoder._osd_z.order == 10
     assert make_baseline("bp4-osd0", bb18)._osd_x.order == 0
+    assert make_baseline("bp4-osd10-s0.75", bb18)._check_rule is min_sum(0.75)
+
+
+def test_a_single_shot_is_decoded_alone_and_as_in_a_batch(bb18, monkeypatch):
+    shots, _ = sampled_shots(bb18.at(0.15), 40, seed=5)
+    shots = shots[shots.any(axis=1)]
+    decoder = QuaternaryBpOsd(bb18)
+    whole = decoder.decode_batch(shots)
+    sizes = []
+
+    def watched(*arguments, **settings):
+        sizes.append(arguments[3].shape[1])
+        return run_bp4(*arguments, **settings)
+
+    monkeypatch.setattr("unmasq.baselines.bp4.run_bp4", watched)
+    singles = np.concatenate([decoder.decode_batch(shot[None]) for shot in shots])
+    assert set(sizes) == {1}
+    assert len(sizes) > len(shots)  # some went on after the first iterations
+    np.testing.assert_array_equal(singles, whole)
+
+
+def test_a_warm_decoder_compiles_nothing_more(bb18):
+    shots, _ = sampled_shots(bb18.at(0.2), 40, seed=6)  # some are left to OSD
+    decoder = QuaternaryBpOsd(bb18)
+    decoder.warm_up(40)
+    compiled = run_bp4._cache_size(), ordered_statistics._cache_size()
+    for part in (shots, shots[:20], *(shot[None] for shot in shots)):
+        decoder.decode_batch(part)
+    assert (run_bp4._cache_size(), ordered_statistics._cache_size()) == compiled
 
 
 def test_where_bp_fails_osd_solves_each_half_from_its_own_odds(bb18):
@@ -137,7 +167,7 @@ def test_a_biased_channel_is_read_from_the_faults():
 def test_each_qubit_gets_the_priors_of_its_own_three_faults():
     uniform = problem_from_code(get_code("bb72"), "code-capacity", 0.06)
     priors = np.random.default_rng(7).uniform(0.01, 0.2, uniform.num_faults)
-    channel = pauli_channel(dataclasses.replace(uniform, priors=priors))
+    channel = pauli_channel(dataclasses.replace(uniform, priors=priors, symmetry=None))
     blocks = (uniform.check_matrix.toarray(), uniform.logical_matrix.toarray())
     prior_of = dict(zip(map(bytes, np.concatenate(blocks).T), priors, strict=True))
     of_x = np.concatenate([0 * channel.checks_x, channel.checks_z, channel.logicals_of_x])
@@ -186,13 +216,15 @@ def test_qubits_with_a_missing_or_doubled_fault_are_refused(bb18):
         logical_matrix=bb18.logical_matrix[:, keep],
         priors=bb18.priors[keep],
         channels=None,
+        symmetry=None,
     )
     with pytest.raises(ValueError, match="53 faults"):
         pauli_channel(fewer)
     swapped = bb18.logical_matrix.toarray()
     swapped[:, 0] ^= 1
+    logicals = type(bb18.logical_matrix)(swapped)
     with pytest.raises(ValueError, match="54 faults"):
-        pauli_channel(dataclasses.replace(bb18, logical_matrix=type(bb18.logical_matrix)(swapped)))
+        pauli_channel(dataclasses.replace(bb18, logical_matrix=logicals, symmetry=None))
 
 
 def test_random_syndromes_do_not_stop_it(bb18):

@@ -6,14 +6,20 @@ import sys
 import pytest
 
 from baselines.small_problems import repetition_problem
-from unmasq.baselines import MissingExtraError, baseline_names, make_baseline
+from unmasq.baselines import MissingExtraError, baseline_names, is_baseline, make_baseline
 
 
 def test_the_names_are_those_of_the_result_files():
     assert " ".join(baseline_names()) == (
         "bposd-x bposd-xz bplsd-x bplsd-xz relay-x relay-xz relay5-x relay5-xz "
-        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10 coset8"
+        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10 bp4-osd10-s0.75 coset8"
     )
+
+
+def test_a_scaling_has_one_spelling():
+    assert all(is_baseline(f"bp4-osd{end}") for end in ("10-s0.625", "10-s1", "0-s0.8", "10"))
+    wrong = ("10-s0.5", "10-s0.750", "10-s1.0", "10-s1.5", "10-s0", "10-s", "10-s-1", "5-s0.75")
+    assert not any(is_baseline(f"bp4-osd{end}") for end in wrong)
 
 
 def test_an_unknown_name_brings_the_nearest():

@@ -23,14 +23,14 @@ def folder(tmp_path_factory):
 def test_records_name_device_dtype_and_batch(folder, tmp_path, capsys):
     code, out, err = run(
         capsys, "bench", "--model", folder / "tiny.safetensors", "--problem", folder / "problem",
-        "--decoders", "unmasq", "bposd-xz", "--steps", 1, 8, "--threshold", 0.1, "--batches", 4, 16,
-        "--seconds", 0.02, "--figure", tmp_path / "latency.png", "--json",
+        "--decoders", "unmasq", "bposd-xz", "bp4-osd10", "--steps", 1, 8, "--threshold", 0.1,
+        "--batches", 4, 16, "--seconds", 0.02, "--figure", tmp_path / "latency.png", "--json",
     )  # fmt: skip
     assert code == 0, err
     record = json.loads(out)
     assert record["problem"] == "bb18"
     assert record["p"] == 0.05
-    one, eight, adaptive, bposd = record["timings"]
+    one, eight, adaptive, bposd, bp4 = record["timings"]
     assert one["decoder"].endswith(",T=1")
     assert (one["mean_steps"], eight["mean_steps"]) == (1, 8)
     assert 1 <= adaptive["mean_steps"] <= 8
@@ -41,6 +41,10 @@ def test_records_name_device_dtype_and_batch(folder, tmp_path, capsys):
     assert "core" in one["device"]
     assert bposd["device"].endswith(", 1 core")
     assert [t["batch"] for t in one["throughput"]] == [4, 16]
+    # Shot by shot on one core; side by side, on what the network runs on.
+    assert [t["batch"] for t in bposd["throughput"]] == [64]
+    assert [t["batch"] for t in bp4["throughput"]] == [4, 16]
+    assert bp4["device"] == one["device"]
     for timing in record["timings"]:
         assert timing["compilation_included"] is False
         latency = timing["latency_batch_1"]

@@ -28,13 +28,14 @@ class Clockwork:
     def decode_batch(self, syndromes: np.ndarray) -> np.ndarray:
         self.now += self._seconds_of_call(len(self.batches))
         self.batches.append(len(syndromes))
+        assert syndromes.any(axis=1).all()  # an empty one may leave nothing to do or to compile
         return np.zeros((len(syndromes), 1), np.uint8)
 
     def clock(self) -> float:
         return self.now
 
 
-SYNDROMES = np.zeros((7, 3), np.uint8)
+SYNDROMES = np.ones((7, 3), np.uint8)
 
 
 def test_the_first_calls_are_left_out():

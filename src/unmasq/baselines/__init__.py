@@ -8,12 +8,14 @@
 | relay5-x, relay5-xz | Relay-BP that takes the best of five (S = 5) |
 | tesseract-x, tesseract-xz | Tesseract, short beam |
 | bp4-osd0, bp4-osd10 | quaternary min-sum BP + OSD of order 0 or 10, code capacity only |
+| bp4-osd10-s0.75 | the same with min-sum scaling 0.75 (or another in (0, 1]) instead of 0.5 |
 | coset8 | most likely coset by errors of weight up to 8, small codes and code capacity only |
 
 A name ending in -x reads one check type, the one that sees what flips the logicals; -xz reads both.
 Nothing heavy is imported before a decoder is made.
 """
 
+import re
 from collections.abc import Callable
 
 from unmasq.baselines.adapter import MissingExtraError
@@ -21,7 +23,7 @@ from unmasq.decoding.decoder import Decoder
 from unmasq.problems.problem import DecodingProblem
 from unmasq.suggest import nearest
 
-__all__ = ["MissingExtraError", "baseline_names", "make_baseline"]
+__all__ = ["MissingExtraError", "baseline_names", "is_baseline", "make_baseline"]
 
 
 def baseline_names() -> tuple[str, ...]:
@@ -33,17 +35,26 @@ def baseline_names() -> tuple[str, ...]:
     return tuple(_MAKERS)
 
 
+def is_baseline(name: str) -> bool:
+    """Whether `make_baseline` knows the name: it also knows other scalings than those listed.
+
+    >>> [is_baseline(f"bp4-osd10-s{scaling}") for scaling in ("0.9", "0.90", "0.5")]
+    [True, False, False]
+    """
+    return name in _MAKERS or _SCALED.fullmatch(name) is not None
+
+
 def make_baseline(name: str, problem: DecodingProblem) -> Decoder:
     """The baseline of that name, set up for the problem.
 
     Raises `MissingExtraError`, which is a ValueError too, where its package is not installed,
     and ValueError for an unknown name or a problem it cannot decode.
     """
-    if name not in _MAKERS:
+    if not is_baseline(name):
         raise ValueError(
             f"name must be one of {', '.join(_MAKERS)}: got {name!r}.{nearest(name, list(_MAKERS))}"
         )
-    return _MAKERS[name](name, problem)
+    return _MAKERS.get(name, _bp4)(name, problem)
 
 
 def _bposd(name: str, problem: DecodingProblem) -> Decoder:
@@ -68,13 +79,20 @@ def _tesseract(name: str, problem: DecodingProblem) -> Decoder:
 def _bp4(name: str, problem: DecodingProblem) -> Decoder:
     from unmasq.baselines.bp4 import QuaternaryBpOsd
 
-    return QuaternaryBpOsd(problem, name, osd_order=int(name.removeprefix("bp4-osd")))
+    order, _, scaling = name.removeprefix("bp4-osd").partition("-s")
+    if not scaling:
+        return QuaternaryBpOsd(problem, name, osd_order=int(order))
+    return QuaternaryBpOsd(problem, name, osd_order=int(order), scaling=float(scaling))
 
 
 def _coset(name: str, problem: DecodingProblem) -> Decoder:
     from unmasq.baselines.cosets import LikeliestCoset
 
     return LikeliestCoset(problem, name, max_weight=int(name.removeprefix("coset")))
+
+
+# One name for one decoder, since counts are found by it: no zeros at the end, and 0.5 goes without.
+_SCALED = re.compile(r"bp4-osd(?:0|10)-s(?!0\.5$)(?:1|0\.\d*[1-9])")
 
 
 def _detectors(name: str) -> str:
@@ -94,5 +112,6 @@ _MAKERS: dict[str, Callable[[str, DecodingProblem], Decoder]] = {
     "tesseract-xz": _tesseract,
     "bp4-osd0": _bp4,
     "bp4-osd10": _bp4,
+    "bp4-osd10-s0.75": _bp4,
     "coset8": _coset,
 }

@@ -39,6 +39,8 @@ class Baseline(abc.ABC):
     Pickling keeps the arguments and builds the decoder again: the foreign objects do not pickle.
     """
 
+    decodes_batches = False  # shot after shot, on one core
+
     def __init__(self, name: str, problem: DecodingProblem, detectors: str) -> None:
         self.name = name
         self.num_detectors = problem.num_detectors

@@ -15,7 +15,8 @@ from unmasq.problems.problem import DecodingProblem
 
 # Most shots converge within a few iterations; only the others are run to the end.
 _FIRST_ITERATIONS = 8
-# Batches are padded to powers of two between these, so that few sizes are compiled.
+# Batches are padded to powers of two between these, so that few sizes are compiled. A single shot
+# stays alone: sixteen take twice its time.
 _MIN_BATCH = 16
 _MAX_BATCH = 4096
 
@@ -27,7 +28,11 @@ class QuaternaryBpOsd(Baseline):
     likelihood that BP gives them of being flipped, and weighs candidates by the channel; order 10
     is the combination sweep of `ordered_statistics`. OSD replaces both halves of the error, also
     the half whose syndrome BP had met.
+
+    Shots are decoded side by side, in JAX, on all cores that the process may use.
     """
+
+    decodes_batches = True
 
     def __init__(
         self,
@@ -52,6 +57,17 @@ class QuaternaryBpOsd(Baseline):
 
     def __reduce__(self) -> tuple:
         return type(self), self._arguments
+
+    def warm_up(self, shots: int) -> None:
+        """Compiles all that so many shots may need, whatever they are."""
+        for size in sorted({_padded_size(count) for count in range(1, min(shots, _MAX_BATCH) + 1)}):
+            channel = self._channel
+            quiet_x, quiet_z = (
+                np.zeros((size, len(rows)), bool) for rows in (channel.rows_x, channel.rows_z)
+            )
+            _, _, x_odds, z_odds, _ = self._run_bp(quiet_x, quiet_z, 1)
+            self._osd_x.run(z_odds, quiet_x)
+            self._osd_z.run(x_odds, quiet_z)
 
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
         x_errors, z_errors = self.decode_to_errors(syndromes)
@@ -132,9 +148,14 @@ class _Osd:
 
 
 def _padded(shots: np.ndarray) -> np.ndarray:
-    """The last shot repeated up to a power of two."""
-    size = max(_MIN_BATCH, 1 << (len(shots) - 1).bit_length())
-    return np.concatenate([shots, np.repeat(shots[-1:], size - len(shots), axis=0)])
+    """The last shot repeated up to a size that is compiled."""
+    missing = _padded_size(len(shots)) - len(shots)
+    return np.concatenate([shots, np.repeat(shots[-1:], missing, axis=0)])
+
+
+def _padded_size(shots: int) -> int:
+    """Itself for a single shot, else a power of two from `_MIN_BATCH` on."""
+    return 1 if shots == 1 else max(_MIN_BATCH, 1 << (shots - 1).bit_length())
 
 
 def _on_device(graph: TannerGraph) -> TannerGraph:

@@ -21,7 +21,7 @@ DEFAULT_P = 0.003
 DEFAULT_CAPACITY_P = 0.05  # where data qubits fail once, and nothing else does
 CPU_BATCHES = (32, 256)
 ACCELERATOR_BATCHES = (64, 1024, 8192)
-BASELINE_BATCH = 64  # they decode shot by shot: larger batches tell nothing new
+BASELINE_BATCH = 64  # most decode shot by shot: larger batches tell nothing new
 
 
 def bench(
@@ -144,10 +144,11 @@ def _time_all(
         bar = progress.add_task("timing", total=len(decoders))
         for decoder in decoders:
             progress.update(bar, description=f"timing {decoder.name}")
-            is_network = hasattr(decoder, "model_hash")
-            device = accelerator_name() if is_network else cpu_name(cores=1)
+            # On what JAX computes on, like the network, all cores of a CPU included.
+            by_jax = hasattr(decoder, "model_hash") or getattr(decoder, "decodes_batches", False)
+            device = accelerator_name() if by_jax else cpu_name(cores=1)
             own = CPU_BATCHES if device == cpu_name() else ACCELERATOR_BATCHES
-            sizes = (batches or own) if is_network else (BASELINE_BATCH,)
+            sizes = (batches or own) if by_jax else (BASELINE_BATCH,)
             timings.append(time_decoder(decoder, syndromes, sizes, seconds, device))
             progress.advance(bar)
     return timings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from unmasq.baselines import baseline_names, make_baseline
+from unmasq.baselines import baseline_names, is_baseline, make_baseline
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.decoder import Decoder
 from unmasq.problems.problem import DecodingProblem
@@ -56,7 +56,7 @@ class Contender:
 
 def baseline(name: str) -> Contender:
     """One of `unmasq.baselines` by name; an unknown one is refused here."""
-    if name not in baseline_names():
+    if not is_baseline(name):
         raise ValueError(
             f"decoders must be unmasq or one of {', '.join(baseline_names())}: got '{name}'."
             f"{nearest(name, ['unmasq', *baseline_names()])}"

@@ -95,7 +95,7 @@ class Bench:
 
     def warm_up(self, shots: int) -> None:
         """Compiles for batches of that size, so that no measured time holds it."""
-        warm_up(self.decoder, shots)
+        warm_up(self.decoder, self._reader.read(0, shots)[0])
 
     def decode(self, first: int, stop: int) -> Decoded:
         """Decodes shots first <= i < stop and compares with the truth."""
@@ -111,12 +111,15 @@ class Bench:
         return Decoded(self.job.point.strong_id, first, predictions != logicals, discarded, seconds)
 
 
-def warm_up(decoder: Decoder, shots: int) -> None:
-    """Compiles for batches of that size; other decoders decode one."""
+def warm_up(decoder: Decoder, syndromes: np.ndarray) -> None:
+    """Compiles for batches of that size; other decoders decode this one.
+
+    Real shots, not zeros: nothing may be left to do in those.
+    """
     if hasattr(decoder, "warm_up"):
-        decoder.warm_up(shots)
+        decoder.warm_up(len(syndromes))
     else:
-        _decode(decoder, np.zeros((shots, decoder.num_detectors), np.uint8))
+        _decode(decoder, syndromes)
 
 
 def _decode(decoder: Decoder, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -68,7 +68,7 @@ def measure_latency(
 ) -> Latency:
     """Decodes one shot at a time for about `seconds`, going round the syndromes."""
     _require_shots(syndromes)
-    warm_up(decoder, 1)
+    warm_up(decoder, syndromes[:1])
     for i in range(WARM_UP_CALLS):
         decoder.decode_batch(syndromes[i % len(syndromes)][None])
     times: list[float] = []
@@ -92,7 +92,7 @@ def measure_throughput(
     _require_shots(syndromes)
     _require_batch(batch)
     rows = np.arange(batch) % len(syndromes)
-    warm_up(decoder, batch)
+    warm_up(decoder, syndromes[rows])
     decoder.decode_batch(syndromes[rows])
     done = 0
     start = clock()
