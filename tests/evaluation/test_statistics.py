@@ -13,8 +13,12 @@ from unmasq.evaluation.statistics import (
     mean_logical_rate,
     per_logical,
     per_round,
-    wilson,
 )
+
+
+def wilson(failures, shots):
+    """Of a single logical, the mean has the score interval."""
+    return mean_logical_rate([failures], failures, shots)
 
 
 @st.composite

@@ -192,7 +192,7 @@ def test_tied_network_is_equivariant_under_every_translation(problem, shots, nor
         images = symmetry.check_images[element]
         np.testing.assert_allclose(np.asarray(encode(tied, moved))[images], state, atol=2e-5)
         relabelled = symmetry.token_images[element][symmetry.basis_tokens]
-        places = Places(Geometry.of(problem).joint_ties(True, relabelled))
+        places = Places(dataclasses.replace(symmetry, basis_tokens=relabelled).joint_ties())
         other = eqx.tree_at(lambda n: n.places, tied, places)
         np.testing.assert_allclose(np.asarray(apply(other, moved, tokens)), logits, atol=2e-5)
 
@@ -212,7 +212,7 @@ def test_tied_capacity_network_is_equivariant_under_translations_and_duality(bp_
     for element in range(symmetry.order):
         moved = translated_syndrome(capacity, syndrome, element)
         relabelled = symmetry.token_images[element][symmetry.basis_tokens]
-        places = Places(Geometry.of(capacity).joint_ties(True, relabelled))
+        places = Places(dataclasses.replace(symmetry, basis_tokens=relabelled).joint_ties())
         other = eqx.tree_at(lambda n: n.places, tied, places)
         np.testing.assert_allclose(np.asarray(apply(other, moved, tokens)), logits, atol=2e-5)
 

@@ -6,7 +6,7 @@ import stim
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmasq.shots.formats import read_shots, write_shots
+from unmasq.shots.formats import read_shot_file, write_shot_file
 
 FORMATS = ["b8", "01", "dets"]
 
@@ -26,7 +26,7 @@ def test_reads_what_stim_writes(tmp_path_factory, file_format, bits):
     stim.write_shot_data_file(
         data=bits.astype(bool), path=path, format=file_format, num_detectors=bits.shape[1]
     )
-    read = read_shots(path, file_format, bits.shape[1])
+    read = read_shot_file(path, file_format, bits.shape[1])
     assert read.dtype == np.uint8
     np.testing.assert_array_equal(read, bits)
 
@@ -41,7 +41,7 @@ def test_writes_what_stim_writes(tmp_path_factory, file_format, bits):
         format=file_format,
         num_observables=bits.shape[1],
     )
-    write_shots(folder / "ours", file_format, bits)
+    write_shot_file(folder / "ours", file_format, bits)
     assert (folder / "ours").read_bytes() == (folder / "stim").read_bytes()
 
 
@@ -68,4 +68,4 @@ def written(tmp_path, content: bytes):
 )
 def test_other_files_are_refused(tmp_path, file_format, content, message):
     with pytest.raises(ValueError, match=message):
-        read_shots(written(tmp_path, content), file_format, 12)
+        read_shot_file(written(tmp_path, content), file_format, 12)

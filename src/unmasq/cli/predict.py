@@ -64,7 +64,7 @@ def predict(
 ) -> None:
     """Predict observables from detection events, with sinter's flag names."""
     from unmasq.evaluation.contenders import NetworkSettings
-    from unmasq.shots.formats import read_shots, require_format, write_shots
+    from unmasq.shots.formats import read_shot_file, require_format, write_shot_file
 
     require_format(dets_format, "--dets_format")
     require_format(obs_out_format, "--obs_out_format")
@@ -77,8 +77,8 @@ def predict(
         if probabilities_out is not None or discards_out is not None:
             raise ValueError(f"--decoder must be {NETWORK} for probabilities: got {decoder}.")
         baseline = _baseline(decoder, problem)
-        syndromes = read_shots(dets, dets_format, baseline.num_detectors)
-        write_shots(obs_out, obs_out_format, _decode_all(baseline, syndromes))
+        syndromes = read_shot_file(dets, dets_format, baseline.num_detectors)
+        write_shot_file(obs_out, obs_out_format, _decode_all(baseline, syndromes))
         _say_count(len(syndromes), obs_out)
         return
     if guess and probabilities_out is not None:
@@ -94,14 +94,14 @@ def predict(
         dtype=dtype,
     )
     network = settings.load(model)
-    syndromes = read_shots(dets, dets_format, network.num_detectors)
+    syndromes = read_shot_file(dets, dets_format, network.num_detectors)
     soft = _decode_softly(network, syndromes)
-    write_shots(obs_out, obs_out_format, soft.logicals)
+    write_shot_file(obs_out, obs_out_format, soft.logicals)
     if probabilities_out is not None:
         _write_array(probabilities_out, soft.probabilities)
     if discards_out is not None and discard_below is not None:
         discarded = soft.discarded(discard_below)
-        write_shots(discards_out, discards_out_format, discarded[:, None], prefix="M")
+        write_shot_file(discards_out, discards_out_format, discarded[:, None], prefix="M")
     _say_count(len(syndromes), obs_out)
 
 

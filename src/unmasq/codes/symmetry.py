@@ -7,7 +7,6 @@ here knows about noise; `problems.symmetry_check` refuses a problem that lacks i
 """
 
 import dataclasses
-import hashlib
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,26 +56,19 @@ class Symmetry:
         index = pair_orbits(self.check_images, self.check_images)
         return TieTable(index, int(index.max()) + 1)
 
-    def joint_ties(self, tokens: Indices | None = None) -> "TieTable":
-        """Attention among (logical tokens, checks), in this order on both axes.
+    def joint_ties(self) -> "TieTable":
+        """Attention among (basis logicals, checks), in this order on both axes.
 
-        `tokens` are the logicals shown to the network; by default the basis. Value numbers do
-        not depend on `tokens`, so a network can be run on any translates of its logicals.
+        Value numbers do not depend on the basis that is shown.
         """
-        tokens = self.basis_tokens if tokens is None else tokens
         joint = np.concatenate([self.token_images, self.num_tokens + self.check_images], axis=1)
-        rows = np.concatenate([tokens, self.num_tokens + np.arange(self.num_checks)])
+        rows = np.concatenate([self.basis_tokens, self.num_tokens + np.arange(self.num_checks)])
         index = pair_orbits(joint, joint)
         return TieTable(index[np.ix_(rows, rows)], int(index.max()) + 1)
 
-    def token_shapes(self, tokens: Indices | None = None) -> Indices:
-        """The shape (orbit number) of each logical token."""
-        tokens = self.basis_tokens if tokens is None else tokens
-        return _orbit_numbers(self.token_images)[tokens]
-
     def check_kinds(self) -> Indices:
         """The orbit number of each check site."""
-        return _orbit_numbers(self.check_images)
+        return _number(self.check_images.min(axis=0))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,12 +90,6 @@ class TieTable:
         """All places different, in reading order: the paper's untied matrix."""
         return np.array_equal(self.index.ravel(), np.arange(self.num_values))
 
-    @property
-    def digest(self) -> str:
-        shape = np.array(self.index.shape, "<i4")
-        content = shape.tobytes() + self.index.astype("<i4").tobytes()
-        return hashlib.sha256(content).hexdigest()[:16]
-
 
 def free_ties(rows: int, columns: int) -> TieTable:
     """The trivial table: every place has its own value."""
@@ -121,10 +107,6 @@ def pair_orbits(row_images: Indices, column_images: Indices) -> Indices:
     for rows, cols in zip(row_images.astype(np.int64), column_images, strict=True):
         np.minimum(smallest, rows[:, None] * columns + cols[None, :], out=smallest)
     return _number(smallest)
-
-
-def _orbit_numbers(images: Indices) -> Indices:
-    return _number(images.min(axis=0))
 
 
 def _number(names: NDArray) -> Indices:

@@ -48,7 +48,11 @@ def remove_noise(
 def reverse_coefficients(
     num_steps: int, times: list[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(a, b) of each step: l_{t'} = a l_t - b epsilon, as `diffusion.gaussian.reverse_step`."""
+    """(a, b) of each step to the mean of l_{t'} given l_t and predicted noise: a l_t - b epsilon.
+
+    With alpha = alpha_bar_t / alpha_bar_t' it is the paper's step; strided steps recompute beta
+    from alpha_bar the same way.
+    """
     kept = alphas_bar(num_steps)[times]
     alpha = kept[:-1] / kept[1:]
     return 1 / np.sqrt(alpha), (1 - alpha) / np.sqrt(alpha * (1 - kept[:-1]))

@@ -37,18 +37,6 @@ def add_noise(
     return jnp.sqrt(kept) * logicals + jnp.sqrt(1 - kept) * noise
 
 
-def reverse_step(
-    noisy: Float[Array, "B K"], noise: Float[Array, "B K"], kept_now: float, kept_next: float
-) -> Float32[Array, "B K"]:
-    """The mean of l_{t'} given l_t and predicted noise, for any t' < t.
-
-    With alpha = alpha_bar_t / alpha_bar_t' this is the paper's step; strided steps recompute beta
-    from alpha_bar the same way.
-    """
-    alpha = kept_now / kept_next
-    return (noisy - (1 - alpha) / np.sqrt(1 - kept_now) * noise) / np.sqrt(alpha)
-
-
 def inference_times(num_steps: int, num_used: int) -> list[int]:
     """`num_used` of the times T..1, evenly strided, followed by 0."""
     if not 1 <= num_used <= num_steps:

@@ -8,7 +8,7 @@ from unmasq.evaluation.contenders import Contender, NetworkSettings, baseline, n
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Comparison, compare, read_flags
 from unmasq.evaluation.latency import Timing, time_decoder
-from unmasq.evaluation.statistics import PairedCounts, Rate, clopper_pearson, wilson
+from unmasq.evaluation.statistics import PairedCounts, Rate, clopper_pearson
 from unmasq.evaluation.stats_file import read_counts
 
 __all__ = [
@@ -29,5 +29,4 @@ __all__ = [
     "read_counts",
     "read_flags",
     "time_decoder",
-    "wilson",
 ]

@@ -52,14 +52,6 @@ def clopper_pearson(failures: int, shots: int) -> Rate:
     return Rate(failures / shots, low, high)
 
 
-def wilson(failures: int, shots: int) -> Rate:
-    """The score interval: shorter than the exact one, and 95 % on average over rates."""
-    _require_counts(failures, shots)
-    if failures == 0:
-        return _upper_bound(shots)
-    return _wilson(failures / shots, float(shots))
-
-
 def per_round(rate: Rate, rounds: int) -> Rate:
     """1 - (1 - P)^(1/R): the chance of failure in one of R equal, independent rounds."""
     return rate.converted(lambda value: _split(value, rounds, "rounds"))
@@ -133,6 +125,7 @@ def _upper_bound(shots: int) -> Rate:
 
 
 def _wilson(share: float, shots: float) -> Rate:
+    """The score interval: shorter than the exact one, and 95 % on average over rates."""
     z2 = float(ndtri((1 + CONFIDENCE) / 2)) ** 2
     centre = (share + z2 / (2 * shots)) / (1 + z2 / shots)
     half = math.sqrt(z2 * (share * (1 - share) / shots + z2 / (4 * shots**2))) / (1 + z2 / shots)

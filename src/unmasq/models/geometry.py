@@ -42,10 +42,10 @@ class Geometry:
             return self._known_symmetry().check_ties()
         return free_ties(self.layout.num_checks, self.layout.num_checks)
 
-    def joint_ties(self, tied: bool, tokens: Indices | None = None) -> TieTable:
+    def joint_ties(self, tied: bool) -> TieTable:
         """Places of decoder attention over (logicals, checks)."""
         if tied:
-            return self._known_symmetry().joint_ties(tokens)
+            return self._known_symmetry().joint_ties()
         size = self.num_logicals + self.layout.num_checks
         return free_ties(size, size)
 

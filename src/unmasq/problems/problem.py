@@ -62,11 +62,6 @@ class Layout:
         return int(self.check_type.max(initial=0)) + 1
 
     @property
-    def is_full(self) -> bool:
-        """Whether the detectors, in order, fill the frames: then a reshape lays them out."""
-        return np.array_equal(self._places, np.arange(self.num_frames * self.num_checks))
-
-    @property
     def _places(self) -> NDArray[np.int64]:
         return self.frame.astype(np.int64) * self.num_checks + self.check
 

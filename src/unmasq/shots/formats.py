@@ -25,7 +25,7 @@ def require_format(name: str, option: str) -> None:
         )
 
 
-def read_shots(path: str | Path, file_format: str, width: int, prefix: str = "D") -> np.ndarray:
+def read_shot_file(path: str | Path, file_format: str, width: int, prefix: str = "D") -> np.ndarray:
     """(shots, width) uint8 bits; a file of another width or format is refused.
 
     In dets files, `prefix` is D for detectors and L for observables; other bits are refused.
@@ -46,7 +46,9 @@ def read_shots(path: str | Path, file_format: str, width: int, prefix: str = "D"
     return _read_dets(lines, path, width, prefix)
 
 
-def write_shots(path: str | Path, file_format: str, bits: np.ndarray, prefix: str = "L") -> None:
+def write_shot_file(
+    path: str | Path, file_format: str, bits: np.ndarray, prefix: str = "L"
+) -> None:
     """Writes (shots, width) bits, the whole file or nothing."""
     require_format(file_format, "format")
     if file_format == "b8":
