@@ -12,7 +12,7 @@ help:
 	@echo "make setup      make .venv with everything the tests need"
 	@echo "make test       format check, lint, types, tests (minutes)"
 	@echo "make test-slow  the tests marked slow"
-	@echo "make demo       decode the [[72,12,6]] code on this machine"
+	@echo "make demo       a shipped network beside BP-OSD on [[72,12,6]] (a minute)"
 	@echo "make weights    train networks like the shipped ones from scratch (44 minutes of one H200)"
 	@echo "make format     format the code and apply the lint's safe fixes"
 	@echo "make clean      remove .venv and all caches"
@@ -38,6 +38,7 @@ test-slow: setup
 
 demo: setup
 	$(BIN)/unmasq demo
+	@echo "The commands are in .venv: begin with  source .venv/bin/activate"
 
 weights: setup
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[cuda]'

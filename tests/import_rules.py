@@ -92,7 +92,7 @@ def _file_problems(module: Module) -> Iterator[str]:
         yield f"{lines} lines, more than {MAX_LINES}: split the file, or say why not in LONGER"
     if NAMELESS & set(module.name.split(".")):
         yield "a name that says nothing: name the thing the file holds"
-    if module.stage not in {"", "weights", *ORDER}:
+    if module.stage not in {"", "weights", "__main__", *ORDER}:
         yield f"'{module.stage}' has no place in ORDER: give it one"
 
 

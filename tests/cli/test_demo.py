@@ -1,5 +1,9 @@
+"""The demo says what it decodes, decodes it, and says how to go on."""
+
 import dataclasses
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +15,7 @@ from unmasq.decoding.model_store import find_model
 from unmasq.problems.building import problem_from_code
 
 ROW = re.compile(
-    r"\s*(0\.00\d) +(unmasq, T = \d|bposd-x) +(\d+) / (\d+) +(\S.*?) +(\d+) +([\d.]+)$"
+    r"\s*(0\.00\d) +(unmasq, T = \d|BP-OSD \(X\)) +(\d+) / (\d+) +(\S.*?) +(\d+) +([\d.]+)$"
 )
 
 
@@ -29,10 +33,15 @@ def test_the_demo_compares_on_the_same_shots_and_draws_a_plot(capsys, tmp_path, 
     code, out, err = run(capsys, "demo", "--shots", 128, "--seed", 5, "--out", tmp_path / "plots")
     assert code == 0, err
     assert find_model(demo.MODEL).model_hash[:16] in err
+    said = "asked in 3 steps, and BP-OSD (X) decode up to 128 shots at p = 0.004 and 0.006"
+    assert said in " ".join(err.split())
+    assert out.endswith(demo.NEXT + "\n")
+    for command in re.findall(r"^  unmasq (\w+)", demo.NEXT, re.M):
+        assert run(capsys, command, "-h")[0] == 0
     assert "[[18,4,4]], circuit noise, 2 rounds, basis X" in out
     rows = [match.groups() for line in out.splitlines() if (match := ROW.match(line.rstrip()))]
     assert [row[:2] for row in rows] == [
-        (f"{p:g}", decoder) for p in demo.ERROR_RATES for decoder in ("unmasq, T = 3", "bposd-x")
+        (f"{p:g}", decoder) for p in demo.ERROR_RATES for decoder in ("unmasq, T = 3", "BP-OSD (X)")
     ]
     for network, baseline in zip(rows[::2], rows[1::2], strict=True):
         (wrong, shots, _, alone), (wrong_2, shots_2, _, alone_2) = network[2:6], baseline[2:6]
@@ -44,6 +53,15 @@ def test_the_demo_compares_on_the_same_shots_and_draws_a_plot(capsys, tmp_path, 
     content = (tmp_path / "plots" / "demo.png").read_bytes()
     assert content.startswith(b"\x89PNG")
     assert len(content) > 10_000
+
+
+def test_make_demo_ends_by_saying_how_to_go_on():
+    """`make` made the environment, so it has to say how to enter it."""
+    root = Path(__file__).parents[2]
+    command = ["make", "--dry-run", "demo"]
+    said = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    assert "unmasq demo" in said.splitlines()[-2]
+    assert "source .venv/bin/activate" in said.splitlines()[-1]
 
 
 def test_the_demo_stands_on_shipped_weights():

@@ -14,12 +14,66 @@ from unmasq import cli
 UNMASQ = Path(sys.executable).parent / "unmasq"
 
 
-@pytest.mark.parametrize("words", [(), ("--help",)])
+COMMANDS = (
+    "demo",
+    "codes",
+    "models",
+    "problem",
+    "train",
+    "evaluate",
+    "predict",
+    "bench",
+    "figures",
+)
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
 def test_help_names_every_command(capsys, words):
     code, out, _ = run(capsys, *words)
     assert code == 0
-    for command in ("demo", "codes", "problem", "train", "evaluate", "predict", "bench"):
+    for command in COMMANDS:
         assert command in out
+    assert "..." not in out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_short_help_option(capsys, command):
+    short, long = run(capsys, command, "-h"), run(capsys, command, "--help")
+    assert short == long
+    assert short[0] == 0
+    assert f"unmasq {command}" in short[1]
+
+
+def test_python_runs_the_package():
+    ended = subprocess.run(
+        [sys.executable, "-m", "unmasq", "--version"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, f"unmasq {unmasq.__version__}\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_the_commands(shell):
+    script = subprocess.run(
+        [UNMASQ, "--show-completion", shell],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+    )
+    assert script.returncode == 0, script.stderr
+    assert "_UNMASQ_COMPLETE" in script.stdout
+
+
+def test_completion_knows_commands_and_options():
+    def asked(words: str, number: int) -> list[str]:
+        environment = os.environ | {
+            "_UNMASQ_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(number)
+        }  # fmt: skip
+        ended = subprocess.run([UNMASQ], capture_output=True, text=True, env=environment)
+        return ended.stdout.split()
+
+    assert asked("unmasq ev", 1) == ["evaluate"]
+    assert "--only" in asked("unmasq figures --o", 2)
 
 
 def test_version(capsys):

@@ -17,7 +17,7 @@ from unmasq.cli.many_values import ManySettings, ManyValues
 app = typer.Typer(
     name="unmasq",
     help="Diffusion decoders for quantum LDPC codes.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

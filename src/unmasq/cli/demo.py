@@ -15,21 +15,30 @@ if TYPE_CHECKING:
 MODEL = "bb72-circuit"
 BASELINE = "bposd-x"
 ERROR_RATES = (0.004, 0.006)
-STEPS = 3  # T: nearly as good as 12 (docs/experiments.md), in half the time on a CPU
+STEPS = 3  # T: nearly as good as 12 (docs/experiments), in half the time on a CPU
 BATCH_SHOTS = 64  # of the network: larger batches are no faster on a CPU
+NEXT = """
+To go on:
+  unmasq models       the shipped networks, and what each of them decodes
+  unmasq problem -h   a circuit for sinter; your own circuit or code
+  unmasq evaluate -h  error rates of these and other decoders
+  unmasq train -h     a decoder of your own"""
 
 
 def demo(
-    shots: Annotated[int, typer.Option(help="Shots at each p, the same for both decoders.")] = 768,
+    shots: Annotated[
+        int, typer.Option(help="At most so many shots at each p, the same for both decoders.")
+    ] = 768,
     seconds: Annotated[
         float, typer.Option(help="Time for decoding; a slow machine decodes fewer shots.")
     ] = 60.0,
     seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the plot.")] = Path("demo"),
 ) -> None:
-    """Set `bb72-circuit` beside BP-OSD on the [[72,12,6]] circuit, in about a minute.
+    """Decode [[72,12,6]] with a shipped network and with BP-OSD.
 
-    Both decode the same numbered shots, none of which the network has seen in training.
+    Both decode the same numbered shots, none of which the network has seen in training. It takes
+    about a minute on a CPU, and ends with a table and a plot.
     """
     if seconds <= 0:
         raise ValueError(f"--seconds must be above 0: got {seconds:g}.")
@@ -41,6 +50,7 @@ def demo(
     from unmasq.decoding.model_store import find_model
     from unmasq.evaluation.model_problem import problem_of_model
     from unmasq.report.figures import error_rate_figure, save_figure
+    from unmasq.report.names import decoder_label
     from unmasq.report.provenance import provenance
 
     progress = Console(stderr=True)
@@ -49,9 +59,10 @@ def demo(
         problem = problem_of_model(model, ERROR_RATES[-1])
     progress.print(
         f"{_experiment(problem)}: {problem.num_detectors} detectors in, {problem.num_logicals} "
-        f"logicals out, structure {problem.structure_id}\n"
-        f"{model.name} (hash {model.model_hash[:16]}) and {BASELINE} decode shots 0 to "
-        f"{shots - 1} of seed {seed}, first the one, then the other",
+        f"logicals out\n"
+        f"{model.name} (hash {model.model_hash[:16]}), asked in {STEPS} steps, and "
+        f"{decoder_label(BASELINE)} decode up to {shots} shots at p = "
+        f"{' and '.join(f'{p:g}' for p in ERROR_RATES)}",
         highlight=False,
         soft_wrap=True,
     )
@@ -60,9 +71,10 @@ def demo(
         raise ValueError(f"--seconds must leave time for some shots: got {seconds:g}.")
     _print_table(problem, counts, comparisons)
     path = out / "demo.png"
-    save_figure(error_rate_figure(counts, title=_experiment(problem)), path)
+    save_figure(error_rate_figure(counts), path)
     print(f"plot: {path}")
     print(provenance())
+    print(NEXT)
 
 
 def _measure(
@@ -101,6 +113,7 @@ def _print_table(
     from rich.table import Table
 
     from unmasq.evaluation.workers import available_cores
+    from unmasq.report.names import decoder_label
 
     table = Table(title=escape(_experiment(problem)), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("p", no_wrap=True)
@@ -112,7 +125,7 @@ def _print_table(
         is_network = c.point.model_hash is not None
         table.add_row(
             f"{c.point.p:g}",
-            f"unmasq, T = {c.point.num_steps}" if is_network else c.point.decoder,
+            decoder_label(c.point.decoder, c.point.num_steps),
             f"{c.errors} / {c.shots}",
             escape(str(c.rate)),
             str(alone[c.point.p][0 if is_network else 1]),
@@ -120,18 +133,20 @@ def _print_table(
             end_section=not is_network,
         )
     Console(width=max(Console().width, 80)).print(table, highlight=False)
+    batch = min(BATCH_SHOTS, max(c.shots for c in counts))
     chances = ", ".join(f"{c.paired.p_value:.2g} at {c.first.p:g}" for c in comparisons)
     print(
         "failures: shots with any logical wrong; rate: per shot, exact interval.\n"
         "alone: shots that both decoded and only this one got wrong.\n"
         f"McNemar p-value, were both equally good: {chances}.\n"
-        f"ms a shot: unmasq on {available_cores()} cores in batches of {BATCH_SHOTS}, compilation "
-        f"not in it;\n{BASELINE} on one core."
+        f"ms a shot: unmasq on {available_cores()} cores in batches of {batch}, compilation "
+        f"not in it;\n{decoder_label(BASELINE)} on one core."
     )
 
 
 def _experiment(problem: "DecodingProblem") -> str:
-    from unmasq.codes import get_code
+    from unmasq.report.names import problem_label
 
-    label = get_code(problem.code).label if problem.code else problem.name
-    return f"{label}, {problem.noise} noise, {problem.num_rounds} rounds, basis {problem.basis}"
+    return problem_label(
+        problem.code, problem.name, problem.noise, problem.num_rounds, problem.basis
+    )

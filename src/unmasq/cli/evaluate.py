@@ -89,7 +89,7 @@ def evaluate(
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
 ) -> None:
-    """Measure logical error rates of decoders on common, numbered shots."""
+    """Measure error rates of decoders on common, numbered shots."""
     from unmasq.cli.counts_display import CountsDisplay, print_counts
     from unmasq.evaluation.collect import collect
     from unmasq.evaluation.failures import compare as compare_counts

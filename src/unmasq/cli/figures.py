@@ -34,7 +34,11 @@ def figures(
     ] = None,
     file_format: Annotated[str, typer.Option("--format", help="png, pdf or svg.")] = "png",
 ) -> None:
-    """Draw error rate against p for every CSV, and against T for every model."""
+    """Draw error rates against p, and against T, from stored CSVs.
+
+    There is one figure for every CSV with three values of p, and one for every model that was
+    asked with three values of T. A file that ends in .svg, .pdf or .png also holds its numbers.
+    """
     from unmasq.report.figures import check_figure_path, numbers_of, save_figure
 
     check_figure_path(f"figure.{file_format}")

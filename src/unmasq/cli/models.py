@@ -15,7 +15,7 @@ def models(
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
 ) -> None:
-    """List the trained models: your own, found through UNMASQ_MODELS, and the shipped ones."""
+    """List the shipped models and, through UNMASQ_MODELS, your own."""
     from unmasq.decoding.model_store import find_model, known_models
 
     if name is not None:

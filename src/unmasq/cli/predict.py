@@ -62,7 +62,7 @@ def predict(
     ] = False,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
 ) -> None:
-    """Predict observables from detection events, with sinter's flag names."""
+    """Predict observables from detection events. The flags are sinter's."""
     from unmasq.evaluation.contenders import NetworkSettings
     from unmasq.shots.formats import read_shot_file, require_format, write_shot_file
 
