@@ -24,7 +24,8 @@ from unmasq.training import update as update_module
 from unmasq.training.curriculum import FrameRange, frame_ranges
 from unmasq.training.loop import make_trainer
 from unmasq.training.objectives import autoregressive_objective, masked_objective
-from unmasq.training.update import learning_rates, make_optimizer, unsolved_first
+from unmasq.training.optimizer import learning_rates, make_optimizer
+from unmasq.training.update import unsolved_first
 
 # The loss of a stage, on a network small enough to write the sum out
 
@@ -101,9 +102,10 @@ def test_masks_look_at_translates_in_the_last_stage_alone(monkeypatch):
         network = trainer.network(trainer.start().weights)
         found = []
         for frames in (last, every):
-            sampler = ShotSampler(problem, intermediate=frames is every)
-            shots = sampler(jnp.full((64,), problem.p), key=jr.key(1))
-            loss = eqx.filter_jit(functools.partial(trainer.loss, frames=frames, key=jr.key(0)))
+            experiment = trainer.experiments(2, frames is every)
+            shots = experiment.sampler(jnp.full((64,), problem.p), key=jr.key(1))
+            settled = {"frames": frames, "views": experiment.views, "key": jr.key(0)}
+            loss = eqx.filter_jit(functools.partial(trainer.loss, **settled))
             found.append(float(loss(network, shots)))
         return found
 

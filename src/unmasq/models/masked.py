@@ -76,6 +76,11 @@ class MaskedDenoiser(eqx.Module):
         self.head = Linear(config.width, 1, key=head_key)
         self.num_logicals = geometry.num_logicals
 
+    @property
+    def knows_no_rounds(self) -> bool:
+        """Whether no weight belongs to one frame, so that any number of rounds can be encoded."""
+        return bool(self.encoder.blocks) and self.encoder.code_weights is None
+
     def encode(
         self, syndrome: UInt8[Array, "B M"], last_frame: Int32[Array, " B"] | None = None
     ) -> Float[Array, "n B d"]:

@@ -124,6 +124,7 @@ class TrainConfig:
     masks_per_shot: int = 1  # draws of t and of hidden bits for each encoded shot, T at most ...
     translate_masks: bool = False  # ... or each on another translate of it; for tied networks
     stages: tuple[Stage, ...] = ()  # what is left of the updates trains on the last frame
+    rounds: tuple[int, ...] = ()  # of the shots, call by call in turn; the problem's by default
     frames: str = "sum"  # over a stage's frames: the sum, or one at random
     ema: float = 0.999  # decay of the averaged weights
     compute_dtype: str = "float32"
@@ -144,6 +145,7 @@ class TrainConfig:
         _require(self, "lie in 0..999999999", lambda x: 0 <= x < 10**9, "num_updates", "seed")
         _require(self, "be at least 0", lambda x: x >= 0, "evaluate_shots")
         _require(self, "lie in (0, 0.5]", lambda x: all(0 < p <= 0.5 for p in x), "evaluate_p")
+        _require(self, "be at least 1", lambda x: all(rounds >= 1 for rounds in x), "rounds")
         _require(self, "lie in [0, 1)", lambda x: 0 <= x < 1, "ema")
         _require_choice("objective", self.objective, ("masked", "autoregressive", "continuous"))
         _require_choice("frames", self.frames, ("sum", "random"))
@@ -152,6 +154,11 @@ class TrainConfig:
         share = sum(stage.fraction for stage in self.stages)
         if share > 1 + 1e-9:
             raise ValueError(f"stages must have fractions of at most 1 together: got {share:.6g}.")
+        if self.rounds and self.stages:
+            raise ValueError(
+                "stages must be empty where rounds are given: shots of other lengths have other "
+                f"frames. Got {len(self.stages)} stages. Set stages=[]."
+            )
         if self.pool > 1 and not self.network.bp_iterations:
             raise ValueError(
                 f"pool must be 1 for a network without bp_iterations: got {self.pool}."

@@ -43,6 +43,13 @@ def frame_ranges(config: TrainConfig, num_frames: int) -> list[FrameRange]:
     return ranges
 
 
+def rounds_at(config: TrainConfig, step: int, default: int) -> int:
+    """The number of rounds of the shots from this update on, until the end of the call."""
+    if not config.rounds:
+        return default
+    return config.rounds[step // config.updates_per_call % len(config.rounds)]
+
+
 def _frame(number: int, num_frames: int) -> int:
     if not -num_frames <= number < num_frames:
         raise ValueError(f"stage frames must lie in 0..{num_frames - 1}: got {number}.")

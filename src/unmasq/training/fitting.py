@@ -40,14 +40,18 @@ def fitted(
 def _seconds_per_update(
     trainer: Trainer, state: TrainState, frames: FrameRange, at_least: float
 ) -> tuple[TrainState, float]:
-    """Over `at_least` seconds and three calls, after one that compiles."""
+    """Over `at_least` seconds and three turns, after one that compiles.
+
+    A turn is one call for each number of rounds.
+    """
     updates = trainer.config.updates_per_call
-    state, losses = trainer.advance(state, frames, updates)
-    jax.block_until_ready(losses)
+    turn = max(len(trainer.config.rounds), 1)
+    calls = -turn
     begun = time.monotonic()
-    calls = 0
-    while calls < 3 or agreed(time.monotonic() - begun < at_least):
+    while calls < 3 * turn or calls % turn or agreed(time.monotonic() - begun < at_least):
         state, losses = trainer.advance(state, frames, updates)
         jax.block_until_ready(losses)
         calls += 1
+        if calls == 0:
+            begun = time.monotonic()
     return state, (time.monotonic() - begun) / (calls * updates)

@@ -6,16 +6,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 from unmasq.files.model_card import history_of
-from unmasq.models import Denoiser, build_network, geometry_for, initial_code_weights
+from unmasq.models import (
+    Denoiser,
+    MaskedDenoiser,
+    build_network,
+    geometry_for,
+    initial_code_weights,
+)
 from unmasq.models.views import Views
 from unmasq.models.weights import named_arrays, with_weights
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.rounds import with_rounds
 from unmasq.problems.translates import translates_of
 from unmasq.shots.sampling import CHUNK_SHOTS, ShotSampler
 from unmasq.training.config import NoiseSchedule, TrainConfig
@@ -26,7 +34,7 @@ from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, load_average, mirror_run
 from unmasq.training.streams import stream_of
-from unmasq.training.update import Trainer, TrainState
+from unmasq.training.update import Experiment, Trainer, TrainState
 
 MAX_ROLLBACKS = 5
 
@@ -184,15 +192,31 @@ def make_trainer(
     start = None if init is None else load_average(init)
     if start is not None:
         network = with_weights(network, start)
+    if config.rounds and not (isinstance(network, MaskedDenoiser) and network.knows_no_rounds):
+        raise ValueError(
+            "rounds must be empty for a network that has weights of its own for each frame: got "
+            f"{list(config.rounds)}. Set network.mixing=messages."
+        )
     mesh = jax.make_mesh((devices,), ("shots",), axis_types=(jax.sharding.AxisType.Auto,))
 
-    def sampler(intermediate: bool) -> ShotSampler:
-        return ShotSampler(problem, intermediate=intermediate)
+    fixed = eqx.partition(network, eqx.is_inexact_array)[1]
+    translates = translates_of(problem) if config.translate_masks else None
 
-    views = Views(translates_of(problem)) if config.translate_masks else None
+    def experiment(rounds: int, intermediate: bool) -> Experiment:
+        if rounds == problem.num_rounds:
+            views = None if translates is None else Views(translates)
+            return Experiment(ShotSampler(problem, intermediate=intermediate), fixed, views)
+        other = with_rounds(problem, rounds)
+        views = None
+        if translates is not None:
+            views = Views(dataclasses.replace(translates, check=other.layout.check))
+        grid = jnp.asarray(other.layout.grid())
+        moved = eqx.tree_at(lambda network: network.encoder.grid, fixed, grid)
+        return Experiment(ShotSampler(other), moved, views)
+
     if stream is None:
         stream = stream_of(config, start)
-    return Trainer(config, network, geometry, sampler, mesh, views, stream)
+    return Trainer(config, network, geometry, experiment, mesh, stream)
 
 
 def _with_known_noise(config: TrainConfig, problem: DecodingProblem) -> TrainConfig:

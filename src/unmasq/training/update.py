@@ -1,6 +1,5 @@
 """The training state and its update: a pure, jitted function of state and update number."""
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -8,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import optax
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree, UInt8
 
@@ -17,13 +15,19 @@ from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
 from unmasq.models.views import Views, repeated
 from unmasq.shots.sampling import Shots, ShotSampler
-from unmasq.training.config import OptimizerConfig, TrainConfig
-from unmasq.training.curriculum import FrameRange, learning_rate_factor, training_p
+from unmasq.training.config import TrainConfig
+from unmasq.training.curriculum import (
+    FrameRange,
+    learning_rate_factor,
+    rounds_at,
+    training_p,
+)
 from unmasq.training.objectives import (
     autoregressive_objective,
     continuous_objective,
     masked_objective,
 )
+from unmasq.training.optimizer import learning_rates, make_optimizer
 from unmasq.training.streams import PLAIN_STREAM, training_key
 
 CONTINUOUS_STEPS = 200
@@ -47,30 +51,39 @@ class Schedule(NamedTuple):
     rate_start: Float32[Array, ""]
 
 
+class Experiment(NamedTuple):
+    """What an update needs of one number of rounds."""
+
+    sampler: ShotSampler
+    fixed: PyTree  # of the network, beside its weights: where the detectors stand
+    views: Views | None
+
+
 class Trainer:
-    """Holds what an update needs and compiles one function for each stage."""
+    """Holds what an update needs; compiles one function for each stage and number of rounds.
+
+    `experiments(rounds, intermediate)` draws shots with the logicals of all frames, or the last.
+    """
 
     def __init__(
         self,
         config: TrainConfig,
         network: Denoiser,
         geometry: Geometry,
-        samplers: Callable[[bool], ShotSampler],
+        experiments: Callable[[int, bool], Experiment],
         mesh: jax.sharding.Mesh,
-        views: Views | None = None,
         stream: int = PLAIN_STREAM,
     ):
         self.config = config
-        self.views = views
         self.geometry = geometry
         self.num_steps = training_steps(config, geometry.num_logicals)
-        self._samplers = samplers
+        self.experiments = experiments
         weights, self._fixed = eqx.partition(network, eqx.is_inexact_array)
         self._first_weights = weights
         self.optimizer = make_optimizer(config.optimizer)
         self._replicated = NamedSharding(mesh, PartitionSpec())
         self._by_shot = NamedSharding(mesh, PartitionSpec("shots"))
-        self._compiled: dict[tuple[int, int], tuple[tuple[ShotSampler, PyTree], Callable]] = {}
+        self._compiled: dict[tuple[int, int, int], tuple[Experiment, Callable]] = {}
         self.stream = stream
         self._key = training_key(config, stream)
 
@@ -98,28 +111,28 @@ class Trainer:
 
         Where the new state is not finite, neither are the losses.
         """
-        key = (frames.first, frames.last)
+        rounds = rounds_at(self.config, int(state.step), self.geometry.layout.num_frames - 1)
+        key = (frames.first, frames.last, rounds)
         if key not in self._compiled:
-            self._compiled[key] = self._compile(frames)
-        constants, function = self._compiled[key]
+            self._compiled[key] = self._compile(frames, rounds)
+        experiment, function = self._compiled[key]
         # Traced, so that a run whose length is set by the clock need not compile twice.
         schedule = Schedule(
             jnp.float32(self.config.num_updates),
             jnp.float32(frames.rate),
             jnp.float32(frames.rate_start),
         )
-        state, losses = function(state, *constants, schedule, jnp.int32(updates))
+        state, losses = function(state, experiment, schedule, jnp.int32(updates))
         return state, losses[:updates]
 
-    def _compile(self, frames: FrameRange) -> tuple[tuple[ShotSampler, PyTree], Callable]:
+    def _compile(self, frames: FrameRange, rounds: int) -> tuple[Experiment, Callable]:
         intermediate = frames.first < self.geometry.layout.num_frames - 1
-        constants = (self._samplers(intermediate), self._fixed)
         size = self.config.updates_per_call
 
-        def run(state, sampler, fixed, schedule, updates):
+        def run(state, experiment, schedule, updates):
             def body(i, carry):
                 state, losses = carry
-                state, loss = self._update(state, sampler, fixed, schedule, frames)
+                state, loss = self._update(state, experiment, schedule, frames)
                 return state, losses.at[i].set(loss)
 
             # `updates` is traced: a short last call of a stage must not compile anew.
@@ -127,17 +140,18 @@ class Trainer:
             return state, jnp.where(_is_finite(state), losses, jnp.nan)
 
         function = jax.jit(run, donate_argnums=0, out_shardings=self._replicated)
-        return jax.device_put(constants, self._replicated), function
+        experiment = self.experiments(rounds, intermediate)
+        return jax.device_put(experiment, self._replicated), function
 
     def _update(
         self,
         state: TrainState,
-        sampler: ShotSampler,
-        fixed: PyTree,
+        experiment: Experiment,
         schedule: Schedule,
         frames: FrameRange,
     ) -> tuple[TrainState, Float32[Array, ""]]:
         config = self.config
+        sampler, fixed, views = experiment
         key = jr.fold_in(jr.fold_in(self._key, state.step), state.rollbacks)
         p_key, shot_key, loss_key = jr.split(key, 3)
         p_top = training_p(config.noise, state.step, schedule.num_updates)
@@ -151,7 +165,7 @@ class Trainer:
 
         def loss_of(weights: PyTree) -> Float32[Array, ""]:
             network = cast_floats(eqx.combine(weights, fixed), jnp.dtype(config.compute_dtype))
-            return self.loss(network, shots, frames, key=loss_key)
+            return self.loss(network, shots, frames, views, key=loss_key)
 
         loss, gradients = jax.value_and_grad(loss_of)(state.weights)
         # optax mixes dtypes and ranks, which our tests forbid.
@@ -175,7 +189,13 @@ class Trainer:
         return TrainState(weights, average, optimizer, state.step + 1, state.rollbacks), loss
 
     def loss(
-        self, network: Denoiser, shots: Shots, frames: FrameRange, *, key: PRNGKeyArray
+        self,
+        network: Denoiser,
+        shots: Shots,
+        frames: FrameRange,
+        views: Views | None = None,
+        *,
+        key: PRNGKeyArray,
     ) -> Float32[Array, ""]:
         """The objective, summed over the stage's frames: sum_{r = R1..R2} L[r]."""
         if not isinstance(network, MaskedDenoiser):
@@ -183,12 +203,12 @@ class Trainer:
         frame_key, view_key, loss_key = jr.split(key, 3)
         memory, targets, syndrome = self._targets(network, *shots, frames, frame_key)
         masks = self.config.masks_per_shot
-        if self.views is None or shots.logicals.ndim == 3:
+        if views is None or shots.logicals.ndim == 3:
             masks = min(masks, self.num_steps)  # with T = 1 all are alike
             memory, targets = repeated(memory, targets, masks)
         else:  # the flips of l[R] are all known
-            elements = jr.randint(view_key, (masks,), 0, self.views.order)
-            memory, targets = self.views(memory, targets, syndrome, elements)
+            elements = jr.randint(view_key, (masks,), 0, views.order)
+            memory, targets = views(memory, targets, syndrome, elements)
         if self.config.objective == "autoregressive":
             loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
         else:
@@ -245,42 +265,3 @@ def training_steps(config: TrainConfig, num_logicals: int) -> int:
     num_steps = config.num_steps or num_logicals
     require_divisor(num_steps, num_logicals)
     return num_steps
-
-
-def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:
-    """Directions of AdamW, or of Muon for the matrices of the blocks and AdamW for the rest."""
-    decay = optax.add_decayed_weights(config.weight_decay)
-    rule = adamw = optax.chain(optax.scale_by_adam(config.b1, config.b2), decay)
-    if config.kind == "muon":
-        orthogonal = optax.contrib.scale_by_muon(
-            beta=config.muon_momentum,
-            # Every array it is given is a plain matrix; without this it fails on trees.
-            weight_dimension_numbers=lambda tree: jax.tree.map(
-                lambda _: optax.contrib.MuonDimensionNumbers(), tree
-            ),
-        )
-        muon = optax.chain(orthogonal, decay)
-        rule = optax.partition({"muon": muon, "adamw": adamw}, functools.partial(_rules, config))
-    clip = [] if config.clip is None else [optax.clip_by_global_norm(config.clip)]
-    return optax.chain(*clip, rule)
-
-
-def learning_rates(config: OptimizerConfig, weights: PyTree) -> PyTree:
-    """Each array's rate; Muon's grows with sqrt(fan_out / fan_in) for matrices that widen."""
-
-    def rate(rule: str, leaf: Array) -> float:
-        if rule == "adamw":
-            return config.learning_rate
-        fan_in, fan_out = leaf.shape
-        return config.muon_learning_rate * max(1.0, fan_out / fan_in) ** 0.5
-
-    return jax.tree.map(rate, _rules(config, weights), weights)
-
-
-def _rules(config: OptimizerConfig, weights: PyTree) -> PyTree:
-    def rule(path: tuple, leaf: Array) -> str:
-        names = [getattr(key, "name", "") for key in path]
-        matrix = leaf.ndim == 2 and names[-1] == "weight" and "blocks" in names
-        return "muon" if config.kind == "muon" and matrix else "adamw"
-
-    return jax.tree_util.tree_map_with_path(rule, weights)

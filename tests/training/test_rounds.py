@@ -1,0 +1,36 @@
+"""Training on several numbers of rounds, in turn."""
+
+import pytest
+
+from tiny_runs import TINY
+from unmasq.codes import get_code
+from unmasq.problems.building import problem_from_code
+from unmasq.training.config import override
+from unmasq.training.curriculum import rounds_at
+from unmasq.training.loop import make_trainer
+
+
+def test_calls_take_the_rounds_in_turn():
+    config = override(TINY, ["rounds=[1,6,3]", "updates_per_call=10"])
+    found = [rounds_at(config, step, default=4) for step in (0, 9, 10, 25, 30, 31)]
+    assert found == [1, 1, 6, 3, 1, 1]
+    assert rounds_at(TINY, 12, default=4) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["rounds=[0]"], r"rounds must be at least 1: got \(0,\)"),
+        (["rounds=[2]", "stages=[[0,-1,0.5]]"], "stages must be empty where rounds are given"),
+    ],
+)
+def test_rounds_that_cannot_be_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        override(TINY, settings)
+
+
+def test_a_network_with_weights_for_each_frame_has_its_rounds():
+    problem = problem_from_code(get_code("bb18"), "circuit", 0.006, 3)
+    config = override(TINY, ["rounds=[2,3]", "network.encoder_layers=1"])
+    with pytest.raises(ValueError, match=r"rounds must be empty .*: got \[2, 3\]"):
+        make_trainer(config, problem)
