@@ -1,5 +1,8 @@
 """`unmasq predict`: files in Stim's formats in and out, and every way a file can be wrong."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 import stim
@@ -8,6 +11,7 @@ import unmasq
 from command_line import refusal, run
 from tiny_network import write_tiny_network
 from unmasq.baselines import make_baseline
+from unmasq.cli import main
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.problems.building import circuit_from_code, problem_from_code
@@ -27,7 +31,7 @@ def folder(tmp_path_factory):
     circuit = circuit_from_code(code, "code-capacity", 0.05)
     shots = circuit.compile_detector_sampler(seed=5).sample(SHOTS)
     np.save(folder / "shots.npy", shots)
-    for file_format in ("b8", "01", "dets"):
+    for file_format in ("b8", "01", "dets", "r8", "hits"):
         stim.write_shot_data_file(
             data=shots, path=folder / file_format, format=file_format, num_detectors=18
         )
@@ -42,8 +46,10 @@ def predict(capsys, folder, dets_format="b8", obs_out_format="01", *words, obs_o
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dets_format", ["b8", "01", "dets"])
-@pytest.mark.parametrize("obs_out_format", ["b8", "01", "dets"])
+@pytest.mark.parametrize(
+    ("dets_format", "obs_out_format"),
+    [("b8", "01"), ("01", "b8"), ("dets", "hits"), ("r8", "dets"), ("hits", "r8")],
+)
 def test_predictions_are_the_decoder_s(folder, tmp_path, capsys, dets_format, obs_out_format):
     out = tmp_path / "obs"
     code, said, err = predict(capsys, folder, dets_format, obs_out_format, obs_out=out)
@@ -111,8 +117,8 @@ def test_bad_input_is_one_line_and_writes_nothing(folder, tmp_path, capsys):
         ({"--dets_format": "01"}, "must"),
         ({"--dets_format": "dets"}, "must"),
         ({"--dets": folder / "01"}, "must have 0 in the 6 unused bits of a shot of 18 bits"),
-        ({"--dets_format": "r8"}, "--dets_format must be one of b8, 01, dets: got 'r8'"),
-        ({"--obs_out_format": "hits"}, "--obs_out_format must be one of b8, 01, dets"),
+        ({"--dets_format": "r9"}, "--dets_format must be one of b8, 01, dets, r8, hits: got 'r9'"),
+        ({"--obs_out_format": "hit"}, "--obs_out_format must be one of b8, 01, dets"),
         ({"--dets": tmp_path / "missing"}, "No such file or directory"),
         ({"--model": "tinny"}, "model must be a weight file or a known name"),
         ({"--model": None}, "--model must be given"),
@@ -135,3 +141,42 @@ def test_a_model_s_name_is_found_through_the_environment(folder, tmp_path, capsy
     )  # fmt: skip
     assert code == 0, err
     assert len((tmp_path / "obs").read_text().splitlines()) == SHOTS
+
+
+def test_stdin_and_stdout_are_files_like_others(folder, capfd, monkeypatch):
+    """A pipe holds all bytes of stdin; nothing but predictions goes to stdout."""
+    read, write = os.pipe()
+    os.write(write, (folder / "b8").read_bytes())
+    os.close(write)
+    with os.fdopen(read) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        words = ["--model", folder / "tiny.safetensors", "--dets", "-", "--dets_format", "b8",
+                 "--obs_out", "-", "--obs_out_format", "01"]  # fmt: skip
+        with pytest.raises(SystemExit) as ending:
+            main(["predict", *map(str, words)])
+    assert ending.value.code == 0
+    out, err = capfd.readouterr()
+    assert out.count("\n") == SHOTS
+    assert set(out) <= set("01\n")
+    assert err.endswith("300 shots: -\n")
+
+
+def test_the_input_is_never_overwritten(folder, tmp_path, capsys):
+    dets, link = tmp_path / "dets", tmp_path / "link"
+    whole = (folder / "b8").read_bytes()
+    dets.write_bytes(whole)
+    link.symlink_to(dets)
+    weights = folder / "tiny.safetensors"
+    good = {"--model": weights, "--dets": dets, "--dets_format": "b8", "--obs_out": tmp_path / "o",
+            "--obs_out_format": "01"}  # fmt: skip
+    for changes, message in [
+        ({"--obs_out": dets}, "--obs_out must not be the file of --dets: got "),
+        ({"--obs_out": link}, "--obs_out must not be the file of --dets"),
+        ({"--obs_out": weights}, "--obs_out must not be the file of --model"),
+        ({"--probabilities_out": tmp_path / "x/../o"}, "--probabilities_out must not be the file "),
+        ({"--obs_out": "-", "--probabilities_out": "/dev/stdout"}, "must not be the file of --obs"),
+    ]:
+        words = [word for pair in (good | changes).items() for word in pair]
+        assert message in refusal(capsys, "predict", *words)
+    assert dets.read_bytes() == whole
+    assert not (tmp_path / "o").exists()

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from unmasq.decoding.soft_output import SoftOutput
 
 NETWORK = "unmasq"
+FORMATS = "b8, 01, dets, r8 or hits."  # as Stim writes and reads them
 BATCH = 8192  # shots between two steps of the progress bar
 
 
 def predict(
-    dets: Annotated[Path, typer.Option("--dets", help="File of detection events.")],
-    dets_format: Annotated[str, typer.Option("--dets_format", help="b8, 01 or dets.")],
-    obs_out: Annotated[Path, typer.Option("--obs_out", help="Where predictions go.")],
-    obs_out_format: Annotated[str, typer.Option("--obs_out_format", help="b8, 01 or dets.")],
+    dets: Annotated[Path, typer.Option("--dets", help="File of detection events; - for stdin.")],
+    dets_format: Annotated[str, typer.Option("--dets_format", help=FORMATS)],
+    obs_out: Annotated[Path, typer.Option("--obs_out", help="Where predictions go; - for stdout.")],
+    obs_out_format: Annotated[str, typer.Option("--obs_out_format", help=FORMATS)],
     model: Annotated[
         str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
     ] = None,
@@ -43,9 +44,7 @@ def predict(
             "Predictions are written for those shots too.",
         ),
     ] = None,
-    discards_out_format: Annotated[
-        str, typer.Option("--discards_out_format", help="b8, 01 or dets.")
-    ] = "01",
+    discards_out_format: Annotated[str, typer.Option("--discards_out_format", help=FORMATS)] = "01",
     discard_below: Annotated[
         float | None, typer.Option("--discard_below", help="Confidence, between 0 and 1.")
     ] = None,
@@ -64,8 +63,17 @@ def predict(
 ) -> None:
     """Predict observables from detection events. The flags are sinter's."""
     from unmasq.evaluation.contenders import NetworkSettings
+    from unmasq.files.atomic import require_distinct
     from unmasq.shots.formats import read_shot_file, require_format, write_shot_file
 
+    require_distinct(
+        {"--dets": dets, "--problem": problem, "--model": Path(model or "")},
+        {
+            "--obs_out": obs_out,
+            "--probabilities_out": probabilities_out,
+            "--discards_out": discards_out,
+        },
+    )
     require_format(dets_format, "--dets_format")
     require_format(obs_out_format, "--obs_out_format")
     require_format(discards_out_format, "--discards_out_format")
