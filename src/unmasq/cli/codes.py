@@ -10,7 +10,7 @@ def codes(
     json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
 ) -> None:
     """List the codes that unmasq knows by name."""
-    from unmasq.codes import code_names
+    from unmasq.codes import FAMILIES, code_names
 
     records = [_record(name) for name in code_names()]
     if json_output:
@@ -33,7 +33,9 @@ def codes(
         )
     Console().print(table)
     print("Bivariate bicycle codes, H_X = [A|B], H_Z = [Bᵀ|Aᵀ] on an l × m torus.")
-    print("Any other one has the name bb:l,m,A,B, such as bb:6,6,x3+y+y2,y3+x+x2.")
+    print("Any other one, with any number of terms: bb:l,m,A,B, such as bb:6,6,x3+y+y2,y3+x+x2.")
+    print(f"Other families: {'; '.join(FAMILIES.values())}.")
+    print("Your own: unmasq problem --checks-x HX.npy --checks-z HZ.npy, or --circuit F.stim.")
 
 
 def _record(name: str) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    import numpy as np
     import stim
 
+    from unmasq.codes.schedule import Schedule
     from unmasq.problems.problem import DecodingProblem
 
 CIRCUIT, MODEL, PROBLEM = "circuit.stim", "model.dem", "problem.safetensors"
@@ -19,7 +21,18 @@ T = TypeVar("T")
 def problem(
     out: Annotated[Path, typer.Option(help="Folder for the files; made where missing.")],
     code: Annotated[
-        str | None, typer.Argument(help="Name from `unmasq codes`, or bb:l,m,A,B.")
+        str | None, typer.Argument(help="Name from `unmasq codes`: bb72, bb:l,m,A,B, toric:4 ...")
+    ] = None,
+    checks_x: Annotated[
+        Path | None, typer.Option(help="A code of your own: its X checks as .npy, with")
+    ] = None,
+    checks_z: Annotated[Path | None, typer.Option(help="its Z checks.")] = None,
+    schedule_x: Annotated[
+        Path | None,
+        typer.Option(help="The tick (1, 2, ...) of each CNOT of the X checks as .npy, with"),
+    ] = None,
+    schedule_z: Annotated[
+        Path | None, typer.Option(help="those of the Z checks; chosen for you by default.")
     ] = None,
     noise: Annotated[str | None, typer.Option(help="circuit (default) or code-capacity.")] = None,
     p: Annotated[float | None, typer.Option(help="Physical error rate of the noise.")] = None,
@@ -36,6 +49,9 @@ def problem(
     single_frame: Annotated[
         bool, typer.Option("--single-frame", help="Own circuit or model: ignore its rounds.")
     ] = False,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the problem; the file's or folder's by default.")
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print sizes and ids.")] = False,
 ) -> None:
     """Write circuit.stim, model.dem and problem.safetensors.
@@ -43,32 +59,60 @@ def problem(
     Frames of an own circuit or model come from --rounds (all frames alike), else from the
     coordinates of the detectors, whose last entry is the round.
     """
-    if sum(source is not None for source in (code, circuit, dem)) != 1:
-        raise ValueError("problem must have one source: give CODE, --circuit or --dem.")
-    if code is not None:
+    own_code = checks_x is not None or checks_z is not None
+    if sum([code is not None, own_code, circuit is not None, dem is not None]) != 1:
+        raise ValueError(
+            "problem must have one source: give CODE, --circuit or --dem, or --checks-x with "
+            "--checks-z."
+        )
+    if code is not None or own_code:
         if single_frame:
             raise ValueError("--single-frame must go with --circuit or --dem: a code has rounds.")
-        result = _from_code(code, noise, p, rounds, basis)
+        if code is not None and name is not None:
+            raise ValueError(f"--name must be left out for a code that has one: got {name}.")
+        result = _from_code(
+            code or (checks_x, checks_z, name or out.resolve().name),
+            (schedule_x, schedule_z),
+            noise,
+            p,
+            rounds,
+            basis,
+        )
     else:
-        given = {"--noise": noise, "--p": p, "--basis": basis}
+        given = {
+            "--noise": noise,
+            "--p": p,
+            "--basis": basis,
+            "--schedule-x": schedule_x,
+            "--schedule-z": schedule_z,
+        }
         for option, value in given.items():
             if value is not None:
                 raise ValueError(
-                    f"{option} must go with a code: got {value} with a file, which has its noise."
+                    f"{option} must go with a code: got {value} with a file, which has its own."
                 )
-        result = _from_file(circuit, dem, rounds, single_frame)
+        result = _from_file(circuit, dem, rounds, single_frame, name)
     _write(out, *result, json_output)
 
 
-Result = tuple["DecodingProblem", "stim.Circuit | None", "stim.DetectorErrorModel"]
+Result = tuple[
+    "DecodingProblem", "stim.Circuit | None", "stim.DetectorErrorModel", "Schedule | None"
+]
+Matrices = tuple[Path | None, Path | None]
 
 
 def _from_code(
-    name: str, noise: str | None, p: float | None, rounds: int | None, basis: str | None
+    source: str | tuple[Path | None, Path | None, str],
+    ticks: Matrices,
+    noise: str | None,
+    p: float | None,
+    rounds: int | None,
+    basis: str | None,
 ) -> Result:
     from rich.console import Console
 
-    from unmasq.codes import get_code
+    from unmasq.codes import css_code, get_code
+    from unmasq.codes.schedule import schedule_from
     from unmasq.problems.building import circuit_from_code, problem_from_code
     from unmasq.problems.stim_faults import error_model
 
@@ -76,15 +120,43 @@ def _from_code(
     noise = noise or "circuit"
     if noise == "code-capacity" and (rounds is not None or basis is not None):
         stderr.print("note: code-capacity noise has no rounds and both bases: left them out.")
-    with stderr.status(f"building {name}"):
-        code = get_code(name)
-        arguments = (code, noise, p, rounds, basis or "X")
+    with stderr.status(f"building {source if isinstance(source, str) else source[2]}"):
+        if isinstance(source, str):
+            code = get_code(source)
+        else:
+            x, z = _matrices(source[:2], "--checks")
+            code = css_code(x, z, source[2])
+        schedule = schedule_from(*_matrices(ticks, "--schedule")) if any(ticks) else None
+        arguments = (code, noise, p, rounds, basis or "X", schedule)
         circuit = circuit_from_code(*arguments)
-        return problem_from_code(*arguments), circuit, error_model(circuit)
+        used = None if noise == "code-capacity" else schedule or code.schedule
+        return problem_from_code(*arguments), circuit, error_model(circuit), used
+
+
+def _matrices(files: Matrices, option: str) -> list["np.ndarray"]:
+    """Two matrices from .npy files, which hold no Python objects."""
+    import numpy as np
+
+    found = []
+    for letter, file in zip("xz", files, strict=True):
+        if file is None:
+            raise ValueError(f"{option}-x and {option}-z must come together: got one of them.")
+        try:
+            found.append(np.load(file, allow_pickle=False))
+        except (ValueError, EOFError) as error:
+            raise ValueError(
+                f"{option}-{letter} must be a matrix saved with numpy.save: got {file}, which is "
+                "cut off or of another kind."
+            ) from error
+    return found
 
 
 def _from_file(
-    circuit_file: Path | None, dem_file: Path | None, rounds: int | None, single_frame: bool
+    circuit_file: Path | None,
+    dem_file: Path | None,
+    rounds: int | None,
+    single_frame: bool,
+    name: str | None,
 ) -> Result:
     import stim
 
@@ -94,13 +166,15 @@ def _from_file(
     if circuit_file is not None:
         circuit = _parse(circuit_file, stim.Circuit, "a Stim circuit")
         built = problem_from_circuit(
-            circuit, rounds=rounds, single_frame=single_frame, name=circuit_file.stem
+            circuit, rounds=rounds, single_frame=single_frame, name=name or circuit_file.stem
         )
-        return built, circuit, error_model(circuit)
+        return built, circuit, error_model(circuit), None
     assert dem_file is not None
     dem = _parse(dem_file, stim.DetectorErrorModel, "a detector error model")
-    built = problem_from_dem(dem, rounds=rounds, single_frame=single_frame, name=dem_file.stem)
-    return built, None, dem
+    built = problem_from_dem(
+        dem, rounds=rounds, single_frame=single_frame, name=name or dem_file.stem
+    )
+    return built, None, dem, None
 
 
 def _parse(path: Path, parse: Callable[[str], T], kind: str) -> T:
@@ -115,6 +189,7 @@ def _write(
     built: "DecodingProblem",
     circuit: "stim.Circuit | None",
     dem: "stim.DetectorErrorModel",
+    schedule: "Schedule | None",
     json_output: bool,
 ) -> None:
     from unmasq.files.atomic import write_whole
@@ -139,6 +214,9 @@ def _write(
         "sum_of_priors": float(built.priors.sum()),
         "structure_id": built.structure_id,
         "priors_id": built.priors_id,
+        "schedule": _schedule_record(schedule) if schedule else None,
+        "symmetry": built.symmetry.order if built.symmetry else 1,
+        "relations": list(built.tanner.names) if built.tanner else None,
         "files": [str(file) for file in files],
     }
     if json_output:
@@ -149,4 +227,35 @@ def _write(
         f"{built.num_logicals} logicals, {built.layout.num_frames} frames of "
         f"{built.layout.num_checks} checks, p = {built.p:g}, structure {built.structure_id}, "
         f"priors {built.priors_id}; wrote {', '.join(file.name for file in files)} to {out}"
+    )
+    if schedule is not None:
+        per_tick = _schedule_record(schedule)["cnots_per_tick"]
+        counts = ", ".join(f"{kind} {' '.join(map(str, per_tick[kind]))}" for kind in "XZ")
+        print(f"schedule: {schedule}; CNOTs tick by tick: {counts}")
+    print(f"symmetry: {_symmetry_text(built)}")
+
+
+def _schedule_record(schedule: "Schedule") -> dict[str, Any]:
+    ticks = range(1, schedule.depth + 1)
+    return {
+        "depth": schedule.depth,
+        "cnots_per_tick": {
+            kind: [len(schedule.gates(kind, tick)[0]) for tick in ticks] for kind in "XZ"
+        },
+    }
+
+
+def _symmetry_text(built: "DecodingProblem") -> str:
+    """The group's order, and how many weights a network needs with and without it."""
+    relations = (
+        f"{built.tanner.num_relations} relations of checks and qubits" if built.tanner else ""
+    )
+    if built.symmetry is None:
+        told = relations or "no known graph of checks and qubits: networks with attention alone"
+        return f"none known; {told}"
+    weights = built.symmetry.joint_ties().num_values
+    places = (built.layout.num_checks + built.num_logicals) ** 2
+    return (
+        f"{built.symmetry.order} elements leave {weights} of {places} attention weights"
+        f"{', ' + relations if relations else ''}"
     )

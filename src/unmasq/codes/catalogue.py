@@ -13,6 +13,7 @@ import numpy as np
 
 from unmasq.codes.bicycle import BicycleShape, parse_polynomial
 from unmasq.codes.css import CSSCode
+from unmasq.codes.families import FAMILIES, code_of_family
 from unmasq.codes.logicals import Shapes, Tokens, light_basis, moved_support
 from unmasq.codes.symmetry import Indices, Symmetry
 from unmasq.suggest import nearest
@@ -94,19 +95,25 @@ def code_names() -> tuple[str, ...]:
 
 @functools.cache
 def get_code(name: str) -> CSSCode:
-    """A catalogue code by name, or a bicycle code by its polynomials.
+    """A catalogue code by name, a bicycle code by its polynomials, or one of a family.
 
     >>> get_code("bb72").label
     '[[72,12,6]]'
     >>> get_code("bb:6,6,x3+y+y2,y3+x+x2").k
     12
+    >>> get_code("toric:3").label
+    '[[18,2,3]]'
     """
+    family = name.partition(":")[0]
     if name.startswith("bb:"):
         return _code_from_text(name)
+    if name != family and family in FAMILIES:
+        return code_of_family(name)
     if name not in CATALOGUE:
         raise ValueError(
             f"code must be one of {', '.join(CATALOGUE)}, or bb:l,m,A,B such as "
-            f"bb:6,6,x3+y+y2,y3+x+x2: got '{name}'.{nearest(name, CATALOGUE)}"
+            "bb:6,6,x3+y+y2,y3+x+x2, or one of the families "
+            f"{', '.join(FAMILIES)}: got '{name}'.{nearest(name, CATALOGUE)}"
         )
     entry = CATALOGUE[name]
     return bicycle_code(entry.shape, name, entry.logicals, entry.distance)
