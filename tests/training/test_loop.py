@@ -27,6 +27,7 @@ from unmasq.training.loop import (
     make_trainer,
     train,
 )
+from unmasq.training.measure import error_counts
 from unmasq.training.run_folder import RunFolder
 from unmasq.training.update import Trainer
 
@@ -189,6 +190,25 @@ def test_the_export_decodes_as_the_average_of_the_run(uninterrupted, problem):
     }
     # 16-bit weights may tip a close decision.
     assert abs(int(wrong.any(axis=1).sum()) - row["failures"]) <= 20
+
+
+def test_counted_are_the_weights_of_the_file(tmp_path, problem, monkeypatch):
+    counted = []
+
+    def watched(network, *arguments):
+        counted.append(network)
+        return error_counts(network, *arguments)
+
+    monkeypatch.setattr(loop, "error_counts", watched)
+    run = RunFolder(tmp_path / "run")
+    train(TINY, problem, run)
+    stored = load_weights(run.path / "tiny.safetensors").network.token_embedding
+    masters = final_state(run)["average.token_embedding"]
+    np.testing.assert_array_equal(counted[-1].token_embedding, stored)
+    assert (masters != np.asarray(stored)).any()
+    card = json.loads((run.path / "tiny.json").read_text())
+    assert card["evaluated"] == {"weights": "float16", "dtype": TINY.compute_dtype}
+    assert "of the weights in this file:" in (run.path / "tiny.md").read_text()
 
 
 def test_the_export_is_16_bit_with_a_card_and_a_stable_hash(uninterrupted, problem):

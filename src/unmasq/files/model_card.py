@@ -68,11 +68,13 @@ def card_text(card: Mapping[str, Any]) -> str:
         drawn = f"{samples:,} samples" + (f", {distinct:,} of them distinct" if distinct else "")
         lines += [f"| all {len(runs)} runs together | {drawn}, {seconds:,.0f} seconds |"]
     if card.get("evaluation"):
+        stored = card.get("evaluated", {}).get("weights") == "float16"
         lines += [
             "",
             f"Block error rate (any logical wrong{', all rounds together' if rounds else ''}), "
             "numbered shots of the",
-            f"training seed, asked as trained (T = {card['num_steps']}), and with T = 1:",
+            f"training seed, asked as trained (T = {card['num_steps']}), and with T = 1, of the "
+            f"{'weights in this file' if stored else 'float32 weights that were then rounded'}:",
             "",
             "| p | failures / shots | rate | T = 1 failures |",
             "| --- | --- | --- | --- |",

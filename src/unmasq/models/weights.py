@@ -24,6 +24,8 @@ from unmasq.problems.pauli_channel import Qubits
 from unmasq.problems.problem import DecodingProblem, Layout, ProblemMismatchError
 from unmasq.problems.translates import Translates
 
+STORED_DTYPE = np.float16  # of weights in a file
+
 
 class NetworkMismatchError(ValueError):
     """Weights that are whole, but of another network."""
@@ -103,7 +105,7 @@ def save_weights(
     config: NetworkConfig,
     geometry: Geometry,
     header: Mapping[str, Any],
-    dtype: Any = np.float16,
+    dtype: Any = STORED_DTYPE,
     translates: Translates | None = None,
 ) -> None:
     """One file with 16-bit weights. `header` needs name, structure_id, objective, num_steps."""

@@ -14,14 +14,13 @@ import numpy as np
 
 from unmasq.files.model_card import history_of
 from unmasq.models import (
-    Denoiser,
     MaskedDenoiser,
     build_network,
     geometry_for,
     initial_code_weights,
 )
 from unmasq.models.views import Views
-from unmasq.models.weights import named_arrays, with_weights
+from unmasq.models.weights import STORED_DTYPE, named_arrays, with_weights
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.rounds import with_rounds
 from unmasq.problems.translates import translates_of
@@ -135,7 +134,7 @@ def train(
         }
         every = config.evaluate_every
         if run.writes and every is not None and step // every > (step - updates) // every:
-            network = _averaged(trainer, state)
+            network = trainer.averaged(state)
             rows = error_counts(network, problem, config, [config.noise.p], CHUNK_SHOTS)
             record["evaluation"] = rows
             failures = f"{rows[0]['failures']}/{rows[0]['shots']} fail at p {config.noise.p}"
@@ -250,11 +249,6 @@ def _roll_back(
     return trainer.place(good._replace(rollbacks=jnp.asarray(count, jnp.int32)))
 
 
-def _averaged(trainer: Trainer, state: TrainState) -> Denoiser:
-    """The network with its averaged weights, on this process's first device."""
-    return trainer.network(jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), state.average))
-
-
 def _finish(
     config: TrainConfig,
     problem: DecodingProblem,
@@ -276,8 +270,9 @@ def _finish(
         return record
     if config.evaluate_shots:
         error_rates = config.evaluate_p or (config.noise.p,)
+        stored = trainer.averaged(state, STORED_DTYPE)  # counted is what will be used
         record["evaluation"] = error_counts(
-            _averaged(trainer, state), problem, config, error_rates, config.evaluate_shots
+            stored, problem, config, error_rates, config.evaluate_shots
         )
     run.log(record)
     facts = {
@@ -286,6 +281,7 @@ def _finish(
         "seconds": record["seconds"],
         "stream": trainer.stream,
         "evaluation": record.get("evaluation", []),
+        "evaluated": {"weights": np.dtype(STORED_DTYPE).name, "dtype": config.compute_dtype},
         **{key: run.manifest().get(key) for key in ("device", "commit", "history")},
     }
     for folder in [run.path] if mirror is None else [run.path, mirror]:

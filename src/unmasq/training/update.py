@@ -1,12 +1,13 @@
 """The training state and its update: a pure, jitted function of state and update number."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree, UInt8
 
@@ -103,6 +104,14 @@ class Trainer:
 
     def network(self, weights: PyTree) -> Denoiser:
         return eqx.combine(weights, self._fixed)
+
+    def averaged(self, state: TrainState, precision: Any = np.float32) -> Denoiser:
+        """The network with its averaged weights, rounded so, on this process's first device."""
+
+        def here(leaf: Array) -> Array:
+            return jnp.asarray(np.asarray(leaf).astype(precision).astype(np.float32))
+
+        return self.network(jax.tree.map(here, state.average))
 
     def advance(
         self, state: TrainState, frames: FrameRange, updates: int
