@@ -12,7 +12,7 @@ from unmasq.baselines import MissingExtraError, baseline_names, is_baseline, mak
 def test_the_names_are_those_of_the_result_files():
     assert " ".join(baseline_names()) == (
         "bposd-x bposd-xz bplsd-x bplsd-xz relay-x relay-xz relay5-x relay5-xz "
-        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10 bp4-osd10-s0.75 coset8"
+        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10 bp4-osd10-s0.875 coset8"
     )
 
 

@@ -8,7 +8,7 @@
 | relay5-x, relay5-xz | Relay-BP that takes the best of five (S = 5) |
 | tesseract-x, tesseract-xz | Tesseract, short beam |
 | bp4-osd0, bp4-osd10 | quaternary min-sum BP + OSD of order 0 or 10, code capacity only |
-| bp4-osd10-s0.75 | the same with min-sum scaling 0.75 (or another in (0, 1]) instead of 0.5 |
+| bp4-osd10-s0.875 | the same with min-sum scaling 0.875 (or another in (0, 1]) instead of 0.5 |
 | coset8 | most likely coset by errors of weight up to 8, small codes and code capacity only |
 
 A name ending in -x reads one check type, the one that sees what flips the logicals; -xz reads both.
@@ -112,6 +112,6 @@ _MAKERS: dict[str, Callable[[str, DecodingProblem], Decoder]] = {
     "tesseract-xz": _tesseract,
     "bp4-osd0": _bp4,
     "bp4-osd10": _bp4,
-    "bp4-osd10-s0.75": _bp4,
+    "bp4-osd10-s0.875": _bp4,
     "coset8": _coset,
 }

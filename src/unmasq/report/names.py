@@ -36,6 +36,8 @@ def decoder_label(
 
     >>> decoder_label("relay5-xz")
     'Relay-BP (XZ, S = 5)'
+    >>> decoder_label("bp4-osd10-s0.875")
+    'BP4+OSD-10, scaling 0.875'
     >>> decoder_label("unmasq-d2922bc1,views=36", num_steps=12)
     'unmasq, T = 12, 36 views'
     >>> decoder_label("unmasq-1fcfe368", 12, {"unmasq-1fcfe368": "untied"})
@@ -85,6 +87,8 @@ def _baseline_label(name: str) -> str:
     family, _, checks = name.rpartition("-")
     if checks in ("x", "xz") and family in _BASELINES:
         return _BASELINES[family].format(checks=checks.upper())
+    if family in _OTHERS and checks.startswith("s"):
+        return f"{_OTHERS[family]}, scaling {checks[1:]}"
     return NETWORK if is_network(name) else _OTHERS.get(name, name)
 
 

@@ -25,6 +25,7 @@ _BASELINES = {
     "tesseract-xz": ("#9a4a77", ">", _DASH_DOT_DOT),
     "bp4-osd0": ("#8c8c8c", "P", ":"),
     "bp4-osd10": ("#000000", "s", "--"),
+    "bp4-osd10-s0.875": ("#4d4d4d", "p", "-."),
     "coset8": ("#7a4a1e", "*", ":"),
 }
 _NETWORK = ("#1646a0", "o", "-")
