@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unmasq.problems.problem import DecodingProblem
     from unmasq.problems.problem_file import load_problem, save_problem
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "CSSCode",
