@@ -110,6 +110,10 @@ def in_process(app_error, monkeypatch):
         (FileNotFoundError(2, "No such file or directory", "a.dem"), "a.dem: No such file"),
         (ModuleNotFoundError("No module named 'stim'", name="stim"), "stim must be installed"),
         (OSError("disk is full"), "disk is full"),
+        (
+            MemoryError("Unable to allocate 58 GiB"),
+            "memory must hold the problem and the network: got too little: Unable to allocate 58",
+        ),
     ],
 )
 def test_a_mistake_of_the_user_is_one_line(capsys, monkeypatch, error, message):

@@ -84,6 +84,12 @@ def _one_line(error: Exception) -> str | None:
         message = f"{error.name} must be installed for this: it was not found."
     elif isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, MemoryError):
+        detail = f": {error}" if str(error) else ""
+        message = (
+            f"memory must hold the problem and the network: got too little{detail}. Use fewer "
+            "rounds, a smaller code or batch, or a machine with more."
+        )
     elif isinstance(error, ValueError | OSError | ImportError | FloatingPointError):
         message = str(error)
     else:

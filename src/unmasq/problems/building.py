@@ -15,6 +15,7 @@ from unmasq.codes.schedule import Schedule
 from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.problems.both_bases import both_bases
 from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
+from unmasq.problems.found_symmetry import with_structure
 from unmasq.problems.problem import DecodingProblem, Layout
 from unmasq.problems.stim_faults import (
     channels_of_circuit,
@@ -88,7 +89,7 @@ def problem_from_code(
         np.repeat([0, 1], [len(code.checks_x), len(code.checks_z)]).astype(np.int32),
         frames,
     )
-    return _from_circuit(
+    problem = _from_circuit(
         circuit,
         layout,
         name=code.name,
@@ -96,6 +97,7 @@ def problem_from_code(
         basis="XZ" if capacity else basis,
         code=code,
     )
+    return problem if schedule is None else with_structure(problem, circuit)
 
 
 def problem_from_circuit(
@@ -109,12 +111,12 @@ def problem_from_circuit(
 
     Frames come from `rounds` (R + 1 equal frames), or from the detectors' coordinates (the last
     one is time, the others name the check), or are one single frame where there are none. Its p is
-    the greatest rate of the circuit.
+    the greatest rate of the circuit. Symmetry and Tanner graph are looked for in its gates.
     """
     layout = _choose_layout(
         circuit.num_detectors, circuit.get_detector_coordinates(), rounds, single_frame
     )
-    return _from_circuit(circuit, layout, name=name)
+    return with_structure(_from_circuit(circuit, layout, name=name), circuit)
 
 
 def problem_from_dem(

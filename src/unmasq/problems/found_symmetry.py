@@ -1,0 +1,144 @@
+"""What a circuit tells of its decoding problem: symmetry and Tanner graph.
+
+An element is kept if it moves whole checks, frame by frame. A token is a logical as a function of
+the faults: basis logical k under element g is flipped by the faults that g makes of those that flip
+k. That names the translates of the basis by H and L alone, up to what no fault can tell apart.
+"""
+
+import dataclasses
+import logging
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from unmasq.circuits.circuit_graph import circuit_graph
+from unmasq.circuits.circuit_symmetry import GroupTooLargeError, symmetry_of_timelines
+from unmasq.circuits.timelines import Timelines, timelines_of
+from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.problems.problem import DecodingProblem, Layout
+
+if TYPE_CHECKING:
+    import stim
+
+_log = logging.getLogger("unmasq")
+MAX_TOKENS = 2048  # tables of joint attention grow with their square
+
+
+def with_structure(problem: DecodingProblem, circuit: "stim.Circuit") -> DecodingProblem:
+    """The problem with the symmetry and the Tanner graph that are found in its circuit."""
+    lines = timelines_of(circuit)
+    found = circuit_graph(lines, problem.layout.check, problem.layout.num_checks)
+    graph = found.tanner if found else None
+    symmetry, qubit_images = _symmetry(problem, lines)
+    if symmetry is not None and found is not None:
+        moved = qubit_images[:, found.data]
+        try:
+            if np.isin(moved, found.data).all():
+                data_images = np.searchsorted(found.data, moved).astype(np.int32)
+                graph = found.tanner.under(symmetry.check_images, data_images)
+        except ValueError:  # relations by type and tick stay
+            pass
+    return dataclasses.replace(problem, symmetry=symmetry, tanner=graph)
+
+
+def _symmetry(problem: DecodingProblem, lines: Timelines) -> tuple[Symmetry | None, Indices]:
+    """With the images of the qubits; None for the identity alone."""
+    nobody = np.zeros((0, lines.num_qubits), np.int32)
+    try:
+        found = symmetry_of_timelines(lines)
+    except GroupTooLargeError as error:
+        _log.warning("note: no symmetry is used: %s", error)
+        return None, nobody
+    images, elements = check_images(found.detector_images, problem.layout)
+    if len(images) == 1:
+        return None, nobody
+    symmetry = symmetry_of_problem(problem, images)
+    try:
+        dataclasses.replace(problem, symmetry=symmetry)  # checks it against H, L and the noise
+    except ValueError as error:
+        symmetry = None
+        _log.warning("note: the circuit's symmetry is not used: %s", error)
+    return symmetry, found.qubit_images[elements]
+
+
+def check_images(detector_images: Indices, layout: Layout) -> tuple[Indices, Indices]:
+    """Images of the check sites, distinct rows, and the element that each row comes from."""
+    found: dict[bytes, tuple[Indices, int]] = {}
+    for g, moved in enumerate(detector_images):
+        images = np.full(layout.num_checks, -1, np.int32)
+        images[layout.check] = layout.check[moved]
+        whole = (images[layout.check] == layout.check[moved]).all()
+        if whole and np.array_equal(layout.frame[moved], layout.frame):
+            found.setdefault(images.tobytes(), (images, g))
+    rows, elements = zip(*found.values(), strict=True)
+    return np.stack(rows), np.array(elements, np.int32)
+
+
+def symmetry_of_problem(problem: DecodingProblem, images: Indices) -> Symmetry | None:
+    """A group of check permutations with its tokens; None where it has too many of them."""
+    order = len(images)
+    number = {row.tobytes(): g for g, row in enumerate(images)}
+    identity = number[np.arange(images.shape[1], dtype=images.dtype).tobytes()]
+    hashes = _token_hashes(problem, images)  # (G, K)
+    if hashes is None:
+        return None
+    token: dict[int, int] = {}
+    source = []  # (element, logical) of each token
+    for k in range(problem.num_logicals):
+        for g in [identity, *range(order)]:
+            if int(hashes[g, k]) not in token:
+                token[int(hashes[g, k])] = len(token)
+                source.append((g, k))
+    if len(token) > MAX_TOKENS:
+        return None
+    token_images = np.empty((order, len(token)), np.int32)
+    for h in range(order):
+        products = [number[images[h][images[g]].tobytes()] for g in range(order)]
+        token_images[h] = [token[int(hashes[products[g], k])] for g, k in source]
+    basis = np.array([token[int(word)] for word in hashes[identity]], np.int32)
+    if len(np.unique(basis)) < len(basis):
+        return None
+    return Symmetry(images, token_images, basis)
+
+
+def _token_hashes(problem: DecodingProblem, images: Indices) -> np.ndarray | None:
+    """The XOR of random words over the faults that flip logical k under element g.
+
+    Faults that differ from others in their logicals alone are left out: their detectors do not
+    tell where they go.
+    """
+    rng = np.random.default_rng(0)
+    detector_words, fault_words = (
+        rng.integers(0, 2**64, count, np.uint64)
+        for count in (problem.num_detectors, problem.num_faults)
+    )
+    matrix, layout = problem.check_matrix, problem.layout
+    own = _column_xor(matrix, detector_words)
+    order = np.argsort(own, kind="stable")
+    ordered = own[order]
+    clear = np.ones(len(own), bool)
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    clear[order[twice]] = clear[order[twice + 1]] = False
+    clear &= own != 0
+    logicals = sparse.csr_array(problem.logical_matrix)
+    rows = [row[clear[row]] for row in np.split(logicals.indices, logicals.indptr[1:-1])]
+    grid = layout.grid()
+    hashes = np.zeros((len(images), problem.num_logicals), np.uint64)
+    for g, moved_checks in enumerate(images):
+        moved = grid[layout.frame, moved_checks[layout.check]]
+        found = _column_xor(matrix, detector_words[moved])
+        place = order[np.searchsorted(ordered, found) % max(len(order), 1)]
+        if not (own[place] == found)[clear].all():
+            return None
+        for k, row in enumerate(rows):
+            hashes[g, k] = np.bitwise_xor.reduce(fault_words[place[row]], initial=np.uint64(0))
+    return hashes
+
+
+def _column_xor(matrix: sparse.csc_array, words: np.ndarray) -> np.ndarray:
+    """The XOR of the words of each column's rows."""
+    padded = np.append(words[matrix.indices], np.uint64(0))
+    starts = matrix.indptr[:-1]
+    sums = np.bitwise_xor.reduceat(padded, starts) if len(starts) else padded[:0]
+    return np.where(np.diff(matrix.indptr) > 0, sums, np.uint64(0))
