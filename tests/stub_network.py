@@ -8,5 +8,5 @@ from unmasq.models.masked import Beginning
 class StubNetwork(eqx.Module):
     """Subclasses have `encode` and `denoise`."""
 
-    def begin(self, syndrome):
+    def begin(self, syndrome, sources=None):
         return Beginning(self.encode(syndrome), syndrome, None)

@@ -66,6 +66,14 @@ class Symmetry:
         index = pair_orbits(joint, joint)
         return TieTable(index[np.ix_(rows, rows)], int(index.max()) + 1)
 
+    def readout_ties(self, tokens: Indices | None = None) -> "TieTable":
+        """Attention from logical tokens to (logical tokens, checks), as in `joint_ties`."""
+        tokens = self.basis_tokens if tokens is None else tokens
+        joint = np.concatenate([self.token_images, self.num_tokens + self.check_images], axis=1)
+        columns = np.concatenate([tokens, self.num_tokens + np.arange(self.num_checks)])
+        index = pair_orbits(self.token_images, joint)
+        return TieTable(index[np.ix_(tokens, columns)], int(index.max()) + 1)
+
     def check_kinds(self) -> Indices:
         """The orbit number of each check site."""
         return _number(self.check_images.min(axis=0))

@@ -12,27 +12,17 @@ from jaxtyping import Array, Float
 
 from unmasq.codes.symmetry import free_ties
 from unmasq.models import MaskedDenoiser
-from unmasq.models.attention import FactoredAttention, Places
+from unmasq.models.attention import Places
 from unmasq.models.blocks import Block
+from unmasq.models.encoder import RecurrentEncoder
 
 
 def expand_ties(network: Any) -> Any:
     """The same function with free attention matrices; other networks come back as they are."""
     if not isinstance(network, MaskedDenoiser):
         return network
-    encoder = network.encoder
-    if encoder.code_weights is not None and _can_expand(encoder.places, encoder.blocks):
-        encoder = eqx.tree_at(
-            lambda tree: (tree.places, tree.blocks, tree.code_weights),
-            encoder,
-            (
-                _free(encoder.places),
-                [_expand_block(block, encoder.places) for block in encoder.blocks],
-                _written_out(encoder.code_weights, encoder.places),
-            ),
-        )
-        network = eqx.tree_at(lambda tree: tree.encoder, network, encoder)
-    if not _can_expand(network.places, network.blocks):
+    network = eqx.tree_at(lambda tree: tree.encoder, network, _expand_encoder(network.encoder))
+    if network.places.index is None:
         return network
     weights = network.place_weights
     if weights is not None:
@@ -49,9 +39,19 @@ def expand_ties(network: Any) -> Any:
     )
 
 
-def _can_expand(places: Places, blocks: list[Block]) -> bool:
-    tied = places.index is not None
-    return tied and all(isinstance(block.mixing, FactoredAttention) for block in blocks)
+def _expand_encoder(encoder: RecurrentEncoder) -> RecurrentEncoder:
+    places = encoder.places
+    if encoder.code_weights is None or places is None or places.index is None:
+        return encoder
+    return eqx.tree_at(
+        lambda tree: (tree.places, tree.blocks, tree.code_weights),
+        encoder,
+        (
+            _free(places),
+            [_expand_block(block, places) for block in encoder.blocks if isinstance(block, Block)],
+            _written_out(encoder.code_weights, places),
+        ),
+    )
 
 
 def _expand_block(block: Block, places: Places) -> Block:

@@ -42,8 +42,7 @@ class Voters(eqx.Module):
         """Encodes once, decodes every view, and carries the answers back before they vote."""
         shots, count = syndrome.shape[0], self.views.order
         elements = jnp.arange(count, dtype=jnp.int32)
-        encoded, syndrome, guess = self.network.begin(syndrome)
-        memory = self.views.seen(encoded, elements)
+        memory, syndrome, guess = self.network.begin(syndrome, self.views.sources)
         found = rule.reveal(self.network, memory, num_logicals)
         moved = found.logicals.reshape(shots, count, -1).astype(jnp.float32)
         parity = jnp.mod(moved + self.views.offsets(syndrome, elements), 2)

@@ -63,8 +63,51 @@ class FactoredAttention(eqx.Module):
         weights: Float[Array, " V"] | None = None,
         rows: int | None = None,
     ) -> Float[Array, "rows B d"]:
+        return self.out(self._mixed(self._matrices(places, weights)[:, :rows], x))
+
+    def recall(
+        self,
+        memory: Float[Array, "n B d"],
+        places: Places,
+        weights: Float[Array, " V"] | None = None,
+        sources: Int32[Array, "E n"] | None = None,
+    ) -> Float[Array, "rows S d"]:
+        """What tokens that stand still add to each of the others, before U.
+
+        Moved tokens: `sources` say where each of them comes from, for E moves of each shot
+        (S = B E, shots outermost). Moving the matrices instead costs next to nothing.
+        """
+        rows = places.shape[0]
+        matrices = self._matrices(places, weights)[:, :, rows:]
+        if sources is None:
+            return self._mixed(matrices, memory)
+        moves = jax.nn.one_hot(sources, matrices.shape[2], dtype=matrices.dtype)
+        moved = jnp.einsum("hki,eij->hekj", matrices, moves, precision=jax.lax.Precision.HIGHEST)
+        heads, views = moved.shape[:2]
+        mixed = self._mixed(moved.reshape(heads, views * rows, -1), memory)
+        return _shots_outermost(mixed.reshape(views, rows, *mixed.shape[1:]))
+
+    def among(
+        self,
+        x: Float[Array, "rows S d"],
+        recalled: Float[Array, "rows S d"],
+        places: Places,
+        weights: Float[Array, " V"] | None = None,
+    ) -> Float[Array, "rows S d"]:
+        """The mixing of the tokens that move, with what `recall` says of the others."""
+        matrices = self._matrices(places, weights)[:, :, : places.shape[0]]
+        return self.out(self._mixed(matrices, x) + recalled)
+
+    def _matrices(
+        self, places: Places, weights: Float[Array, " V"] | None
+    ) -> Float[Array, "h rows columns"]:
         values = self.attention if weights is None else self.attention * weights[None, :]
-        matrices = places.expand(values)[:, :rows]
+        return places.expand(values)
+
+    def _mixed(
+        self, matrices: Float[Array, "h rows n"], x: Float[Array, "n B d"]
+    ) -> Float[Array, "rows B d"]:
+        """A V x, heads joined."""
         n, batch, width = x.shape
         heads = matrices.shape[0]
         size = width // heads
@@ -72,4 +115,9 @@ class FactoredAttention(eqx.Module):
         split = self.value(x).reshape(n, batch, heads, size).transpose(2, 0, 1, 3)
         mixed = jnp.matmul(matrices, split.reshape(heads, n, batch * size))
         joined = mixed.reshape(heads, -1, batch, size).transpose(1, 2, 0, 3)
-        return self.out(joined.reshape(-1, batch, width))
+        return joined.reshape(-1, batch, width)
+
+
+def _shots_outermost(x: Float[Array, "E rows B d"]) -> Float[Array, "rows S d"]:
+    views, rows, batch, width = x.shape
+    return x.transpose(1, 2, 0, 3).reshape(rows, batch * views, width)

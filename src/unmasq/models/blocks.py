@@ -1,31 +1,53 @@
-"""One block of an encoder or decoder."""
+"""One block of an encoder or decoder: mixing, then feed-forward."""
+
+from collections.abc import Callable
 
 import equinox as eqx
 import jax.random as jr
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int32, PRNGKeyArray
 
 from unmasq.models.attention import FactoredAttention, Places
 from unmasq.models.config import NetworkConfig
 from unmasq.models.layers import FeedForward, LayerNorm
+from unmasq.models.messages import Messages, Wires
 
 
-class Block(eqx.Module):
+class _Block(eqx.Module):
     """Mixing and feed-forward, each with a residual and a LayerNorm after it (or before it)."""
 
-    mixing: FactoredAttention
     feedforward: FeedForward
     mixing_norm: LayerNorm
     feedforward_norm: LayerNorm
     pre_norm: bool = eqx.field(static=True)
 
-    def __init__(self, config: NetworkConfig, places: Places, *, key: PRNGKeyArray):
-        mixing_key, feedforward_key = jr.split(key)
+    def __init__(self, config: NetworkConfig, *, key: PRNGKeyArray):
         width, bias = config.width, config.biases
-        self.mixing = FactoredAttention(width, config.heads, places, bias=bias, key=mixing_key)
-        self.feedforward = FeedForward(width, config.feedforward, bias=bias, key=feedforward_key)
+        self.feedforward = FeedForward(width, config.feedforward, bias=bias, key=key)
         self.mixing_norm = LayerNorm(width, bias=bias)
         self.feedforward_norm = LayerNorm(width, bias=bias)
         self.pre_norm = config.norm == "pre"
+
+    def _with_residuals(
+        self, x: Array, mixed: Callable[[Array], Array], rows: int | None = None
+    ) -> Array:
+        if self.pre_norm:
+            x = x[:rows] + mixed(self.mixing_norm(x))
+            return x + self.feedforward(self.feedforward_norm(x))
+        x = self.mixing_norm(x[:rows] + mixed(x))
+        return self.feedforward_norm(x + self.feedforward(x))
+
+
+class Block(_Block):
+    """The paper's block: tokens are mixed by factored attention."""
+
+    mixing: FactoredAttention
+
+    def __init__(self, config: NetworkConfig, places: Places, *, key: PRNGKeyArray):
+        mixing_key, feedforward_key = jr.split(key)
+        super().__init__(config, key=feedforward_key)
+        self.mixing = FactoredAttention(
+            config.width, config.heads, places, bias=config.biases, key=mixing_key
+        )
 
     def __call__(
         self,
@@ -34,8 +56,40 @@ class Block(eqx.Module):
         weights: Float[Array, " V"] | None = None,
         rows: int | None = None,
     ) -> Float[Array, "rows B d"]:
-        if self.pre_norm:
-            x = x[:rows] + self.mixing(self.mixing_norm(x), places, weights, rows)
-            return x + self.feedforward(self.feedforward_norm(x))
-        x = self.mixing_norm(x[:rows] + self.mixing(x, places, weights, rows))
-        return self.feedforward_norm(x + self.feedforward(x))
+        """Only the first `rows` tokens are computed, all by default."""
+        return self._with_residuals(x, lambda y: self.mixing(y, places, weights, rows), rows)
+
+    def recall(
+        self,
+        memory: Float[Array, "n B d"],
+        places: Places,
+        weights: Float[Array, " V"] | None = None,
+        sources: Int32[Array, "E n"] | None = None,
+    ) -> Float[Array, "rows S d"]:
+        """What tokens that stand still tell the others: see `FactoredAttention.recall`."""
+        known = self.mixing_norm(memory) if self.pre_norm else memory
+        return self.mixing.recall(known, places, weights, sources)
+
+    def among(
+        self,
+        x: Float[Array, "rows S d"],
+        recalled: Float[Array, "rows S d"],
+        places: Places,
+        weights: Float[Array, " V"] | None = None,
+    ) -> Float[Array, "rows S d"]:
+        """The block on the tokens that move, told what `recall` found."""
+        return self._with_residuals(x, lambda y: self.mixing.among(y, recalled, places, weights))
+
+
+class MessageBlock(_Block):
+    """Checks are mixed by messages along the Tanner graph."""
+
+    mixing: Messages
+
+    def __init__(self, config: NetworkConfig, wires: Wires, *, key: PRNGKeyArray):
+        mixing_key, feedforward_key = jr.split(key)
+        super().__init__(config, key=feedforward_key)
+        self.mixing = Messages(config.width, config.message_width, wires, key=mixing_key)
+
+    def __call__(self, x: Float[Array, "n B d"], wires: Wires) -> Float[Array, "n B d"]:
+        return self._with_residuals(x, lambda y: self.mixing(y, wires))

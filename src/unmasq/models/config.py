@@ -19,9 +19,18 @@ class NetworkConfig:
     bp_iterations: int = 0  # of belief propagation, before all else; code capacity only
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser
+    mixing: str = "attention"  # of the encoder, or "messages" along the Tanner graph
+    message_width: int = 128  # b, of each message
+    decoder: str = "joint"  # or "still": only the logicals move, the checks stay as encoded
+
+    @property
+    def has_code_weights(self) -> bool:
+        """Whether the encoder has K[r], which starts from the problem."""
+        return self.mixing == "attention" and self.encoder_layers > 0
 
     def __post_init__(self) -> None:
-        for name in ("width", "feedforward", "heads", "decoder_layers", "time_width"):
+        sizes = ("width", "feedforward", "heads", "decoder_layers", "time_width", "message_width")
+        for name in sizes:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1: got {getattr(self, name)}.")
         for name in ("encoder_layers", "bp_iterations"):
@@ -39,8 +48,15 @@ class NetworkConfig:
             ("kind", ("masked", "continuous")),
             ("ties", ("free", "tied")),
             ("norm", ("post", "pre")),
+            ("mixing", ("attention", "messages")),
+            ("decoder", ("joint", "still")),
         ):
             if getattr(self, name) not in choices:
                 raise ValueError(
                     f"{name} must be one of {', '.join(choices)}: got '{getattr(self, name)}'."
                 )
+        if self.kind == "continuous" and (self.mixing, self.decoder) != ("attention", "joint"):
+            raise ValueError(
+                "mixing and decoder must be left alone for a continuous network: got "
+                f"'{self.mixing}' and '{self.decoder}'."
+            )

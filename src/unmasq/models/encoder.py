@@ -9,12 +9,13 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
-from unmasq.codes.symmetry import Indices
+from unmasq.codes.symmetry import Indices, TieTable
 from unmasq.models.attention import Places
 from unmasq.models.beliefs import BeliefEmbedding, Believed
-from unmasq.models.blocks import Block
+from unmasq.models.blocks import Block, MessageBlock
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
+from unmasq.models.messages import Wires
 
 
 class CheckEmbedding(eqx.Module):
@@ -34,13 +35,17 @@ class CheckEmbedding(eqx.Module):
 
 
 class RecurrentEncoder(eqx.Module):
-    """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R, with attention A * K[r] in every block."""
+    """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R.
+
+    Every block mixes the checks by attention A * K[r], or by messages, which know no frame.
+    """
 
     embedding: CheckEmbedding
     told: BeliefEmbedding | None  # networks that begin with belief propagation; one frame
-    blocks: list[Block]
-    code_weights: Float[Array, "frames V"] | None  # K[r]; None without blocks
-    places: Places
+    blocks: list[Block] | list[MessageBlock]
+    code_weights: Float[Array, "frames V"] | None  # K[r]; None for messages or without blocks
+    places: Places | None  # of attention ...
+    wires: Wires | None  # ... or of messages
     grid: Int32[Array | np.ndarray, "frames n"]  # detector at (frame, site), -1 for none
 
     def __init__(
@@ -52,8 +57,6 @@ class RecurrentEncoder(eqx.Module):
         key: PRNGKeyArray,
     ):
         tied = config.ties == "tied"
-        table = geometry.check_ties(tied)
-        self.places = Places(table)
         self.grid = geometry.layout.grid()
         embedding_key, *block_keys = jr.split(key, 1 + config.encoder_layers)
         # Child i of a split is `fold_in(key, i)`: the next number is the first that is free.
@@ -64,21 +67,20 @@ class RecurrentEncoder(eqx.Module):
             if config.bp_iterations
             else None
         )
-        self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
-        if not self.blocks:
-            if geometry.layout.num_frames != 1:
-                raise ValueError(
-                    f"encoder_layers must be at least 1 for {geometry.layout.num_frames} frames: "
-                    "got 0."
-                )
-            self.code_weights = None
-        elif code_weights is None:
-            self.code_weights = jnp.ones((geometry.layout.num_frames, table.num_values))
-        else:
-            first = np.unique(table.index, return_index=True)[1]  # one place of each value
-            self.code_weights = jnp.asarray(
-                code_weights.reshape(len(code_weights), -1)[:, first], jnp.float32
+        if not block_keys and geometry.layout.num_frames != 1:
+            raise ValueError(
+                f"encoder_layers must be at least 1 for {geometry.layout.num_frames} frames: got 0."
             )
+        self.places = self.wires = self.code_weights = None
+        if config.mixing == "messages":
+            self.wires = Wires(geometry.known_tanner())
+            self.blocks = [MessageBlock(config, self.wires, key=part) for part in block_keys]
+            return
+        table = geometry.check_ties(tied)
+        self.places = Places(table)
+        self.blocks = [Block(config, self.places, key=part) for part in block_keys]
+        if self.blocks:
+            self.code_weights = _first_code_weights(code_weights, table, len(self.grid))
 
     def believe(self, syndrome: UInt8[Array, "B M"]) -> Believed | None:
         """What belief propagation makes of the shots, for networks that begin with it."""
@@ -144,8 +146,23 @@ class RecurrentEncoder(eqx.Module):
     ) -> Float[Array, "n B d"]:
         state = state + self.embedding(bits)
         for block in self.blocks:
-            state = block(state, self.places, weights)
+            if isinstance(block, MessageBlock):
+                assert self.wires is not None
+                state = block(state, self.wires)
+            else:
+                assert self.places is not None
+                state = block(state, self.places, weights)
         return state
+
+
+def _first_code_weights(
+    given: np.ndarray | None, table: TieTable, frames: int
+) -> Float[Array, "frames V"]:
+    """K[r] as given (frames, n, n), one for each value of the table; else 1."""
+    if given is None:
+        return jnp.ones((frames, table.num_values))
+    first = np.unique(table.index, return_index=True)[1]  # one place of each value
+    return jnp.asarray(given.reshape(len(given), -1)[:, first], jnp.float32)
 
 
 def _frames_of(

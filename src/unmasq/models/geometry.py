@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmasq.codes.symmetry import Indices, Symmetry, TieTable, free_ties
+from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.models.config import NetworkConfig
 from unmasq.problems.frames import check_correlations
 from unmasq.problems.pauli_channel import Qubits, qubits_of
@@ -23,6 +24,7 @@ class Geometry:
     num_logicals: int
     symmetry: Symmetry | None
     qubits: Qubits | None = None  # for networks that begin with belief propagation
+    tanner: TannerGraph | None = None  # for networks that pass messages
 
     @staticmethod
     def of(problem: DecodingProblem) -> "Geometry":
@@ -49,6 +51,20 @@ class Geometry:
         size = self.num_logicals + self.layout.num_checks
         return free_ties(size, size)
 
+    def readout_ties(self, tied: bool) -> TieTable:
+        """Places of attention from logicals to (logicals, checks)."""
+        if tied:
+            return self._known_symmetry().readout_ties()
+        return free_ties(self.num_logicals, self.num_logicals + self.layout.num_checks)
+
+    def known_tanner(self) -> TannerGraph:
+        if self.tanner is None:
+            raise ValueError(
+                "mixing must be 'attention' for a problem whose Tanner graph is not known: got "
+                "'messages'. Set network.mixing=attention, or build the problem from a code."
+            )
+        return self.tanner
+
     def _known_symmetry(self) -> Symmetry:
         if self.symmetry is None:
             raise ValueError(
@@ -59,8 +75,10 @@ class Geometry:
 
 
 def geometry_for(config: NetworkConfig, problem: DecodingProblem) -> Geometry:
-    """With the qubits, if the network begins with belief propagation."""
+    """With the Tanner graph for messages, and with the qubits for belief propagation."""
     geometry = Geometry.of(problem)
+    if config.mixing == "messages":
+        geometry = dataclasses.replace(geometry, tanner=problem.tanner)
     if config.bp_iterations and problem.noise == "code-capacity":
         return dataclasses.replace(geometry, qubits=qubits_of(problem))
     return geometry

@@ -16,16 +16,17 @@ from unmasq.models.config import NetworkConfig
 from unmasq.models.encoder import RecurrentEncoder
 from unmasq.models.geometry import Geometry
 from unmasq.models.layers import LayerNorm, Linear
+from unmasq.models.views import moved
 
 
 class Beginning(NamedTuple):
-    """Encoded shots, and which logicals and syndromes the denoiser means by them.
+    """What the denoiser reads of shots, and which logicals and syndromes it means by them.
 
     A network that begins with belief propagation speaks of what the guess left: the sum of the
     logicals and `guess`, under the `syndrome` of guess and error together.
     """
 
-    memory: Float[Array, "n B d"]
+    memory: Float[Array, "rows S d"]  # each shot once, or as often as it has views
     syndrome: UInt8[Array, "B M"]
     guess: UInt8[Array, "B K"] | None
 
@@ -40,7 +41,8 @@ class Guess(NamedTuple):
 class MaskedDenoiser(eqx.Module):
     """Encode once, denoise many times: the encoder does not see the logicals.
 
-    Decoder blocks run on (E(l_t), M_R); a linear head reads log-odds off the logical tokens.
+    Decoder blocks run on (E(l_t), M_R); a linear head reads log-odds off the logical tokens. In a
+    still decoder M_R is the same in every block: what it tells the tokens is computed once.
     """
 
     encoder: RecurrentEncoder
@@ -51,6 +53,7 @@ class MaskedDenoiser(eqx.Module):
     head: Linear
     places: Places
     num_logicals: int = eqx.field(static=True)
+    still: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -62,7 +65,9 @@ class MaskedDenoiser(eqx.Module):
     ):
         encoder_key, token_key, head_key, *block_keys = jr.split(key, 3 + config.decoder_layers)
         self.encoder = RecurrentEncoder(config, geometry, code_weights, key=encoder_key)
-        self.places = Places(geometry.joint_ties(config.ties == "tied"))
+        self.still = config.decoder == "still"
+        ties = geometry.readout_ties if self.still else geometry.joint_ties
+        self.places = Places(ties(config.ties == "tied"))
         self.token_embedding = jr.normal(token_key, (NUM_TOKENS, config.width))
         self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
         self.place_weights = (
@@ -87,10 +92,15 @@ class MaskedDenoiser(eqx.Module):
         """The checks' hidden state after all frames, or after each shot's `last_frame`."""
         return self.encoder(syndrome, last_frame)
 
-    def begin(self, syndrome: UInt8[Array, "B M"]) -> Beginning:
-        """Encodes shots; says what the denoiser's logicals are, if not the shots' own."""
+    def begin(
+        self, syndrome: UInt8[Array, "B M"], sources: Int32[Array, "E n"] | None = None
+    ) -> Beginning:
+        """Encodes shots; says what the denoiser's logicals are, if not the shots' own.
+
+        With `sources`, each shot is seen in E ways: see `recall`.
+        """
         believed = self.encoder.believe(syndrome)
-        memory = self.encoder(syndrome, believed=believed)
+        memory = self.recall(self.encoder(syndrome, believed=believed), sources)
         if believed is None:
             return Beginning(memory, syndrome, None)
         (sites,) = self.encoder.grid  # one frame: the detector at each site
@@ -104,18 +114,53 @@ class MaskedDenoiser(eqx.Module):
             return None
         return Guess(believed.guess, jnp.all(believed.left == 0, axis=0))
 
+    def recall(
+        self, encoded: Float[Array, "n B d"], sources: Int32[Array, "E n"] | None = None
+    ) -> Float[Array, "rows S d"]:
+        """What `denoise` reads of encoded shots: once per shot, however often it is asked.
+
+        With `sources`, each shot is seen in E ways (S = B E, shots outermost): check i of the e-th
+        is check `sources[e, i]` of the shot.
+        """
+        if not self.still:
+            return encoded if sources is None else moved(encoded, sources)
+        found = [
+            block.recall(encoded, self.places, self._weights_of(number), sources)
+            for number, block in enumerate(self.blocks)
+        ]
+        return jnp.concatenate(found)
+
     def denoise(
-        self, memory: Float[Array, "n B d"], tokens: Int[Array, "B K"]
+        self, memory: Float[Array, "rows B d"], tokens: Int[Array, "B K"]
     ) -> Float32[Array, "B K"]:
         """Log-odds that each logical is 1, given the shown ones."""
         one_hot = jax.nn.one_hot(tokens.T, NUM_TOKENS, dtype=memory.dtype)
         shown = jnp.einsum("kbv,vd->kbd", one_hot, self.token_embedding)
-        x = jnp.concatenate([shown, memory])
-        for number, block in enumerate(self.blocks):
-            weights = None if self.place_weights is None else self.place_weights[number]
-            # Nothing reads the checks after the last block.
-            rows = self.num_logicals if block is self.blocks[-1] else None
-            x = block(x, self.places, weights, rows)
+        x = self._beside(shown, memory) if self.still else self._joined(shown, memory)
         if self.final_norm is not None:
             x = self.final_norm(x)
         return self.head(x)[:, :, 0].T.astype(jnp.float32)
+
+    def _joined(
+        self, shown: Float[Array, "K B d"], encoded: Float[Array, "n B d"]
+    ) -> Float[Array, "K B d"]:
+        """Tokens and checks move together."""
+        x = jnp.concatenate([shown, encoded])
+        for number, block in enumerate(self.blocks):
+            # Nothing reads the checks after the last block.
+            rows = self.num_logicals if block is self.blocks[-1] else None
+            x = block(x, self.places, self._weights_of(number), rows)
+        return x
+
+    def _beside(
+        self, shown: Float[Array, "K B d"], recalled: Float[Array, "rows B d"]
+    ) -> Float[Array, "K B d"]:
+        """Only the tokens move."""
+        x, size = shown, self.num_logicals
+        for number, block in enumerate(self.blocks):
+            told = recalled[number * size : (number + 1) * size]
+            x = block.among(x, told, self.places, self._weights_of(number))
+        return x
+
+    def _weights_of(self, number: int) -> Float[Array, " V"] | None:
+        return None if self.place_weights is None else self.place_weights[number]

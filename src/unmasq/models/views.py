@@ -33,25 +33,14 @@ class Views(eqx.Module):
 
     def __call__(
         self,
-        memory: Float[Array, "n B d"],
         logicals: UInt8[Array, "B K"],
         syndrome: UInt8[Array, "B M"],
         elements: Int32[Array, " E"],
-    ) -> tuple[Float[Array, "n S d"], UInt8[Array, "S K"]]:
-        """Hidden state and logicals of each shot under each of the elements, shots outermost."""
+    ) -> UInt8[Array, "S K"]:
+        """Logicals of each shot under each of the elements, shots outermost."""
         moved = jnp.einsum("ekl,bl->bek", self.logical_maps[elements], logicals.astype(jnp.float32))
         parity = jnp.mod(moved + self.offsets(syndrome, elements), 2).astype(jnp.uint8)
-        return self.seen(memory, elements), parity.reshape(-1, logicals.shape[1])
-
-    def seen(
-        self, memory: Float[Array, "n B d"], elements: Int32[Array, " E"]
-    ) -> Float[Array, "n S d"]:
-        """Hidden state of each shot under each of the elements, shots outermost."""
-        size = memory.shape[0]
-        # Products with 0/1 matrices: the gradient of a gather would be a scatter.
-        moves = jax.nn.one_hot(self.sources[elements], size, dtype=memory.dtype)
-        moved = jnp.einsum("eij,jbd->ibed", moves, memory)
-        return moved.reshape(size, -1, memory.shape[2])
+        return parity.reshape(-1, logicals.shape[1])
 
     def offsets(
         self, syndrome: UInt8[Array, "B M"], elements: Int32[Array, " E"]
@@ -60,6 +49,14 @@ class Views(eqx.Module):
         sums = jax.nn.one_hot(self.check, self.sources.shape[1], dtype=jnp.float32)
         flips = jnp.einsum("bm,mn->bn", syndrome.astype(jnp.float32), sums)
         return jnp.einsum("ekn,bn->bek", self.flip_maps[elements], flips)
+
+
+def moved(memory: Float[Array, "n B d"], sources: Int32[Array, "E n"]) -> Float[Array, "n S d"]:
+    """Hidden state of each shot with check `sources[e, i]` in place i, for each e."""
+    size = memory.shape[0]
+    # Products with 0/1 matrices: the gradient of a gather would be a scatter.
+    moves = jax.nn.one_hot(sources, size, dtype=memory.dtype)
+    return jnp.einsum("eij,jbd->ibed", moves, memory).reshape(size, -1, memory.shape[2])
 
 
 def repeated(

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from unmasq.codes.symmetry import Symmetry
+from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.files.array_file import Arrays
 from unmasq.files.weight_file import (
     BrokenWeightsError,
@@ -123,6 +124,8 @@ def save_weights(
         "num_frames": geometry.layout.num_frames,
         "num_logicals": geometry.num_logicals,
     }
+    if geometry.tanner is not None:
+        whole["tanner"] = geometry.tanner.facts()
     write_weight_file(path, WeightFile(whole, weights, arrays))
 
 
@@ -158,6 +161,8 @@ def _geometry_arrays(geometry: Geometry) -> Arrays:
     if geometry.qubits is not None:
         for name in _QUBITS:
             arrays[f"qubits.{name}"] = getattr(geometry.qubits, name)
+    if geometry.tanner is not None:
+        arrays.update(geometry.tanner.arrays())
     return arrays
 
 
@@ -178,7 +183,8 @@ def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) 
     qubits = None
     if "qubits.of_checks" in arrays:
         qubits = Qubits(*(arrays[f"qubits.{name}"] for name in _QUBITS))
-    return Geometry(layout, header["num_logicals"], symmetry, qubits)
+    tanner = TannerGraph.read(arrays, header["tanner"]) if "tanner" in header else None
+    return Geometry(layout, header["num_logicals"], symmetry, qubits, tanner)
 
 
 def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Translates | None:

@@ -186,7 +186,7 @@ def make_trainer(
     if config.objective == "continuous" and ranges[0].first < problem.layout.num_frames - 1:
         raise ValueError("stages must be empty for a continuous network: it has no frames.")
     geometry = geometry_for(config.network, problem)
-    weights = initial_code_weights(problem) if config.network.encoder_layers else None
+    weights = initial_code_weights(problem) if config.network.has_code_weights else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
     start = None if init is None else load_average(init)
     if start is not None:

@@ -210,14 +210,16 @@ class Trainer:
         if not isinstance(network, MaskedDenoiser):
             return continuous_objective(network, *shots, self.num_steps, key=key)
         frame_key, view_key, loss_key = jr.split(key, 3)
-        memory, targets, syndrome = self._targets(network, *shots, frames, frame_key)
         masks = self.config.masks_per_shot
         if views is None or shots.logicals.ndim == 3:
             masks = min(masks, self.num_steps)  # with T = 1 all are alike
+            memory, targets, _ = self._targets(network, *shots, frames, frame_key)
             memory, targets = repeated(memory, targets, masks)
         else:  # the flips of l[R] are all known
             elements = jr.randint(view_key, (masks,), 0, views.order)
-            memory, targets = views(memory, targets, syndrome, elements)
+            sources = views.sources[elements]
+            memory, own, syndrome = self._targets(network, *shots, frames, frame_key, sources)
+            targets = views(own, syndrome, elements)
         if self.config.objective == "autoregressive":
             loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
         else:
@@ -231,20 +233,22 @@ class Trainer:
         logicals: UInt8[Array, "B *frames K"],
         frames: FrameRange,
         key: PRNGKeyArray,
+        sources: Int32[Array, "E n"] | None = None,
     ) -> tuple[Array, UInt8[Array, "S K"], UInt8[Array, "B M"]]:
-        """Hidden states, logicals to predict from them, frames folded into shots; their syndrome.
+        """What the denoiser reads, logicals to predict, frames folded into shots; their syndrome.
 
-        A guess that the network begins with is taken off logicals and syndrome.
+        A guess that the network begins with is taken off logicals and syndrome. Views, by their
+        `sources`, are of the last frame.
         """
         if logicals.ndim == 2:
-            memory, left, guess = network.begin(syndrome)
+            memory, left, guess = network.begin(syndrome, sources)
             return memory, logicals if guess is None else logicals ^ guess, left
         if self.config.frames == "random":
             frame = jr.randint(key, (syndrome.shape[0],), frames.first, frames.last + 1)
             chosen = jnp.take_along_axis(logicals, frame[:, None, None], axis=1)[:, 0]
-            return network.encode(syndrome, frame), chosen, syndrome
+            return network.recall(network.encode(syndrome, frame)), chosen, syndrome
         states = network.encoder.all_frames(syndrome, frames.last + 1)[frames.first :]
-        memory = jnp.concatenate(list(states), axis=1)
+        memory = network.recall(jnp.concatenate(list(states), axis=1))
         used = logicals[:, frames.first : frames.last + 1]
         return memory, jnp.concatenate([used[:, i] for i in range(used.shape[1])]), syndrome
 
