@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 def capacity_circuit(code: CSSCode, p: float) -> "stim.Circuit":
-    """Detectors: X checks, then Z checks, in one frame. Observables: X logicals, then Z ones."""
+    """Detectors: X checks, then Z checks, in one frame. Observables: X logicals, then Z ones.
+
+    >>> from unmasq.codes import get_code
+    >>> circuit = capacity_circuit(get_code("bb18"), p=0.05)
+    >>> circuit.num_detectors, circuit.num_observables
+    (18, 8)
+    """
     import stim
 
     require_error_rate(p)

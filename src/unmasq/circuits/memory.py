@@ -26,6 +26,11 @@ def memory_circuit(
     """R noisy rounds between noiseless ones; observables are the logicals of `basis`.
 
     The CNOTs follow `schedule`, by default the code's own.
+
+    >>> from unmasq.codes import get_code
+    >>> circuit = memory_circuit(get_code("bb18"), NoiseModel.uniform(0.003), rounds=4, basis="X")
+    >>> circuit.num_detectors, circuit.num_observables
+    (90, 4)
     """
     import stim
 

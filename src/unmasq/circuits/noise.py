@@ -5,7 +5,13 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class NoiseModel:
-    """Depolarizing gates and idles, flipped preparations and measurements; 0 switches one off."""
+    """Depolarizing gates and idles, flipped preparations and measurements; 0 switches one off.
+
+    >>> NoiseModel.uniform(0.003)
+    NoiseModel(two_qubit=0.003, idle=0.003, preparation=0.003, measurement=0.003)
+    >>> NoiseModel(two_qubit=0.003, idle=0.0003, preparation=0.002, measurement=0.005).idle
+    0.0003
+    """
 
     two_qubit: float  # two-qubit depolarizing after each CNOT
     idle: float  # one-qubit depolarizing on each idle data qubit and tick

@@ -89,7 +89,11 @@ CATALOGUE = {
 
 
 def code_names() -> tuple[str, ...]:
-    """Catalogue names, smallest code first."""
+    """Catalogue names, smallest code first.
+
+    >>> code_names()[:2]
+    ('bb18', 'bb36')
+    """
     return tuple(CATALOGUE)
 
 
@@ -138,7 +142,15 @@ def bicycle_code(
     logicals: Shapes,
     distance: int | None = None,
 ) -> CSSCode:
-    """The code of the two polynomials with X logicals {shape: kept translations}."""
+    """The code of the two polynomials with X logicals {shape: kept translations}.
+
+    A shape is the support of an X logical, as qubits; `get_code("bb:...")` finds shapes by itself.
+
+    >>> from unmasq.codes import BicycleShape, parse_polynomial
+    >>> shape = BicycleShape(3, 3, parse_polynomial("1+x+y"), parse_polynomial("1+x2+y2"))
+    >>> bicycle_code(shape, "small", CATALOGUE["bb18"].logicals, distance=4)
+    CSSCode(small: [[18,4,4]], 18 checks)
+    """
     checks_x, checks_z = shape.checks()
     images = shape.qubit_images()
     negative = shape.inverse_sites()

@@ -26,6 +26,13 @@ class CSSCode:
     `symmetries` holds the known symmetry for the readout of "X", "Z" or both ("XZ") logical bases,
     `translations` its action on (X checks, Z checks, qubits); `bicycle` is set where the code has
     polynomials, `own_schedule` where the CNOTs of a round are not left to `automatic_schedule`.
+
+    >>> from unmasq.codes import get_code
+    >>> code = get_code("bb72")
+    >>> code
+    CSSCode(bb72: [[72,12,6]], 72 checks)
+    >>> code.checks_x.shape, code.logicals_x.sum(axis=1).tolist()
+    ((36, 72), [6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6])
     """
 
     name: str
@@ -65,6 +72,9 @@ class CSSCode:
     @property
     def n(self) -> int:
         return self.checks_x.shape[1]
+
+    def __repr__(self) -> str:
+        return f"CSSCode({self.name}: {self.label}, {self.num_checks} checks)"
 
     @functools.cached_property
     def k(self) -> int:

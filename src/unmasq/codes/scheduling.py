@@ -26,7 +26,7 @@ def edge_colours(edges: Sequence[Edge]) -> list[int]:
     between a colour free at one end and one free at the other is recoloured.
 
     >>> edge_colours([(0, 0), (0, 1), (1, 0), (1, 1)])
-    [0, 1, 1, 0]
+    [1, 0, 0, 1]
     """
     at: tuple[defaultdict[int, dict[int, int]], ...] = (defaultdict(dict), defaultdict(dict))
     colours = [-1] * len(edges)

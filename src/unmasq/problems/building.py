@@ -75,6 +75,11 @@ def problem_from_code(
     its greatest rate as p. Rounds default to the distance, the schedule of CNOTs to the code's own;
     code capacity has neither rounds, nor basis, nor schedule. Basis "XZ" has the logicals of both:
     no experiment reads them out together, but what a fault does to each is known.
+
+    >>> from unmasq.codes import get_code
+    >>> problem_from_code(get_code("bb18"), "circuit", p=0.003, rounds=4, basis="X")
+    DecodingProblem(bb18, circuit noise, 4 rounds, basis X, p = 0.003: 90 detectors, 3006 faults,
+    4 logicals)
     """
     capacity = noise == "code-capacity"
     if basis == "XZ" and not capacity:
@@ -112,6 +117,12 @@ def problem_from_circuit(
     Frames come from `rounds` (R + 1 equal frames), or from the detectors' coordinates (the last
     one is time, the others name the check), or are one single frame where there are none. Its p is
     the greatest rate of the circuit. Symmetry and Tanner graph are looked for in its gates.
+
+    >>> import stim
+    >>> noise = {"before_round_data_depolarization": 0.01}
+    >>> circuit = stim.Circuit.generated("repetition_code:memory", distance=3, rounds=2, **noise)
+    >>> problem_from_circuit(circuit).num_detectors
+    6
     """
     layout = _choose_layout(
         circuit.num_detectors, circuit.get_detector_coordinates(), rounds, single_frame
@@ -129,6 +140,13 @@ def problem_from_dem(
     """Any detector error model, with frames as in `problem_from_circuit`.
 
     Its priors are known as they stand and at no other rate; its p is the greatest of them.
+
+    >>> import stim
+    >>> faults = ("error(0.1) D0 L0", "error(0.2) D0 D1", "error(0.1) D1")
+    >>> dem = stim.DetectorErrorModel("\\n".join(faults))
+    >>> problem_from_dem(dem).check_matrix.toarray()
+    array([[1, 1, 0],
+           [0, 1, 1]], dtype=uint8)
     """
     layout = _choose_layout(dem.num_detectors, dem.get_detector_coordinates(), rounds, single_frame)
     return _from_faults(faults_of_dem(dem), dem.num_observables, layout, name)
@@ -142,7 +160,11 @@ def problem_from_matrices(
     frames: int = 1,
     name: str = "matrices",
 ) -> DecodingProblem:
-    """From H, L (dense or sparse) and priors; equal columns merge. Detectors are frame-major."""
+    """From H, L (dense or sparse) and priors; equal columns merge. Detectors are frame-major.
+
+    >>> problem_from_matrices([[1, 1, 0], [0, 1, 1]], [[1, 0, 0]], [0.1, 0.2, 0.1], name="rep")
+    DecodingProblem(rep, custom noise, basis X, p = 0.2: 2 detectors, 3 faults, 1 logical)
+    """
     h = _as_sparse_bits(check_matrix, "check_matrix")
     logical = _as_sparse_bits(logical_matrix, "logical_matrix")
     values = np.asarray(priors, np.float64)

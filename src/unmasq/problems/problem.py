@@ -74,7 +74,16 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DecodingProblem:
-    """Sparse H and L over the same faults, their priors, and what the networks need to know."""
+    """Sparse H and L over the same faults, their priors, and what the networks need to know.
+
+    Made by `problem_from_code` and its relatives; see there for examples.
+
+    >>> from unmasq.codes import get_code
+    >>> from unmasq.problems.building import problem_from_code
+    >>> problem = problem_from_code(get_code("bb18"), "code-capacity", p=0.05)
+    >>> problem.check_matrix.shape, problem.logical_matrix.shape, problem.priors.shape
+    ((18, 54), (8, 54), (54,))
+    """
 
     check_matrix: sparse.csc_array  # H (M, N) uint8
     logical_matrix: sparse.csc_array  # L (K, N) uint8
@@ -149,6 +158,14 @@ class DecodingProblem:
                     f"column {j + 1} out of order. Use problem_from_matrices, which merges and "
                     "sorts them."
                 )
+
+    def __repr__(self) -> str:
+        rounds = f"{self.num_rounds} round{'s' * (self.num_rounds > 1)}, " * bool(self.num_rounds)
+        return (
+            f"DecodingProblem({self.name}, {self.noise} noise, {rounds}basis {self.basis}, "
+            f"p = {self.p:g}: {self.num_detectors} detectors, {self.num_faults} faults, "
+            f"{self.num_logicals} logical{'s' * (self.num_logicals > 1)})"
+        )
 
     @property
     def num_detectors(self) -> int:
