@@ -12,7 +12,7 @@ from unmasq.baselines import MissingExtraError, baseline_names, is_baseline, mak
 def test_the_names_are_those_of_the_result_files():
     assert " ".join(baseline_names()) == (
         "bposd-x bposd-xz bplsd-x bplsd-xz relay-x relay-xz relay5-x relay5-xz "
-        "tesseract-x tesseract-xz bp4-osd0 bp4-osd10 bp4-osd10-s0.875 coset8"
+        "tesseract-x tesseract-xz pymatching bp4-osd0 bp4-osd10 bp4-osd10-s0.875 coset8"
     )
 
 
@@ -32,6 +32,7 @@ def test_an_unknown_name_brings_the_nearest():
     [
         ("relay-x", "relay_bp", "relay-bp"),
         ("tesseract-x", "tesseract_decoder", "tesseract-decoder"),
+        ("pymatching", "pymatching", "pymatching"),
     ],
 )
 def test_a_missing_package_is_one_line_that_names_the_extra(monkeypatch, name, module, package):

@@ -31,7 +31,8 @@ def test_every_baseline_has_a_name_of_its_own():
         ("unmasq-d2922bc1,T=3", 3, "unmasq, T = 3"),
         ("unmasq-d2922bc1,tau=4,guess", None, "unmasq, τ = 4, asked where BP fails"),
         ("unmasq-d2922bc1,discard=0.9", 12, "unmasq, T = 12, confidence from 0.9"),
-        ("pymatching", None, "pymatching"),
+        ("pymatching", None, "PyMatching"),
+        ("foreign", None, "foreign"),
         ("unmasq-d2922bc1,new=1", None, "unmasq, new=1"),
     ],
 )

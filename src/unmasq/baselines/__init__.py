@@ -7,6 +7,7 @@
 | relay-x, relay-xz | Relay-BP that stops at the first solution (S = 1) |
 | relay5-x, relay5-xz | Relay-BP that takes the best of five (S = 5) |
 | tesseract-x, tesseract-xz | Tesseract, short beam |
+| pymatching | minimum-weight perfect matching, where faults are made of edges |
 | bp4-osd0, bp4-osd10 | quaternary min-sum BP + OSD of order 0 or 10, code capacity only |
 | bp4-osd10-s0.875 | the same with min-sum scaling 0.875 (or another in (0, 1]) instead of 0.5 |
 | coset8 | most likely coset by errors of weight up to 8, small codes and code capacity only |
@@ -76,6 +77,12 @@ def _tesseract(name: str, problem: DecodingProblem) -> Decoder:
     return Tesseract(problem, name, _detectors(name))
 
 
+def _matching(name: str, problem: DecodingProblem) -> Decoder:
+    from unmasq.baselines.matching import Matching
+
+    return Matching(problem, name)
+
+
 def _bp4(name: str, problem: DecodingProblem) -> Decoder:
     from unmasq.baselines.bp4 import QuaternaryBpOsd
 
@@ -110,6 +117,7 @@ _MAKERS: dict[str, Callable[[str, DecodingProblem], Decoder]] = {
     "relay5-xz": _relay,
     "tesseract-x": _tesseract,
     "tesseract-xz": _tesseract,
+    "pymatching": _matching,
     "bp4-osd0": _bp4,
     "bp4-osd10": _bp4,
     "bp4-osd10-s0.875": _bp4,

@@ -17,6 +17,7 @@ _BASELINES = {
 _OTHERS = {
     "bp4-osd0": "BP4+OSD-0",
     "bp4-osd10": "BP4+OSD-10",
+    "pymatching": "PyMatching",
     "coset8": "most likely coset (weight up to 8)",
 }
 _WAYS = {

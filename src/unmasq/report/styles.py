@@ -23,6 +23,7 @@ _BASELINES = {
     "relay5-xz": ("#00573f", "X", "-."),
     "tesseract-x": ("#cc79a7", "^", _DASH_DOT_DOT),
     "tesseract-xz": ("#9a4a77", ">", _DASH_DOT_DOT),
+    "pymatching": ("#5b4636", "h", "--"),
     "bp4-osd0": ("#8c8c8c", "P", ":"),
     "bp4-osd10": ("#000000", "s", "--"),
     "bp4-osd10-s0.875": ("#4d4d4d", "p", "-."),
