@@ -55,7 +55,8 @@ def test_x_is_refused_where_logicals_need_both_types():
 
 def test_the_order_stays_below_the_number_of_free_columns():
     """One free column; `ldpc` would write out of bounds at order 3."""
-    assert BpOsd(repetition_problem([0.1, 0.2, 0.1]))._decoder.osd_order == 1
+    problem = repetition_problem([0.1, 0.2, 0.1])
+    assert make_baseline("bposd-xz", problem)._decoder.osd_order == 1
 
 
 @pytest.mark.parametrize("scaling", [1.0, 0.5])

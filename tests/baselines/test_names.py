@@ -30,8 +30,8 @@ def test_an_unknown_name_brings_the_nearest():
 @pytest.mark.parametrize(
     ("name", "module", "package"),
     [
-        ("relay-x", "relay_bp", "relay-bp"),
-        ("tesseract-x", "tesseract_decoder", "tesseract-decoder"),
+        ("relay-xz", "relay_bp", "relay-bp"),
+        ("tesseract-xz", "tesseract_decoder", "tesseract-decoder"),
         ("pymatching", "pymatching", "pymatching"),
     ],
 )
@@ -55,3 +55,12 @@ def test_importing_the_names_loads_no_decoder():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_an_unknown_basis_leaves_only_the_decoders_that_read_everything():
+    """On a circuit of one's own '-x' would be '-xz' by another name."""
+    problem = repetition_problem([0.1, 0.1])
+    assert problem.basis == "?"
+    assert make_baseline("bposd-xz", problem).num_detectors == 1
+    with pytest.raises(ValueError, match=r"the basis of 'matrices' is not known. Use the '-xz'"):
+        make_baseline("bposd-x", problem)

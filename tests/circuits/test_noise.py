@@ -24,3 +24,8 @@ def test_a_rate_outside_the_range_is_refused(field, rate):
 def test_noise_without_any_rate_is_refused():
     with pytest.raises(ValueError, match="at least one rate above 0"):
         NoiseModel(0.0, 0.0, 0.0, 0.0)
+
+
+def test_a_rate_that_vanishes_in_rounding_is_refused():
+    with pytest.raises(ValueError, match="idle must be 0 or at least 1e-12: got 1e-300"):
+        NoiseModel(0.01, 1e-300, 0.01, 0.01)

@@ -142,7 +142,13 @@ BB18 = ("bb18", "--p", "0.003")
         (("bb18", "--p", "0"), "p must lie in (0, 0.5]: got 0.0"),
         (("bb18", "--p", "0.51"), "p must lie in (0, 0.5]: got 0.51"),
         (("bb18", "--p", "nan"), "p must lie in (0, 0.5]: got nan"),
+        (("bb18", "--p", "1e-300"), "p must be at least 1e-12: got 1e-300"),
         ((*BB18, "--rounds", "0"), "rounds must be at least 1: got 0"),
+        ((*BB18, "--rounds", "100000"), "must have at most 20,000,000 elementary errors: got 1"),
+        (("--dem", "endless.dem"), "must have at most 20,000,000 elementary errors: got 3,"),
+        (("--dem", "wide.dem"), "must have at most 20,000,000 detectors: got 4,000,000,000"),
+        (("--circuit", "endless.stim"), "must have at most 20,000,000 elementary errors: got 3,0"),
+        (("--circuit", "faint.stim"), "rates of the circuit must be 0 or at least 1e-12: got 1e-"),
         ((*BB18, "--basis", "Y"), "basis must be X or Z: got 'Y'"),
         ((*BB18, "--noise", "gaussian"), "noise must be circuit or code-capacity: got 'gaussian'"),
         ((*BB18, "--single-frame"), "--single-frame must go with --circuit or --dem"),
@@ -166,6 +172,11 @@ def test_bad_input_is_one_line(capsys, tmp_path, monkeypatch, surface_code, word
     monkeypatch.chdir(tmp_path)
     (tmp_path / "no_logicals.dem").write_text("error(0.1) D0 D1\n")
     (tmp_path / "too_likely.dem").write_text("error(0.7) D0 L0\n")
+    (tmp_path / "endless.dem").write_text("repeat 3000000000 {\nerror(0.1) D0 L0\n}\n")
+    (tmp_path / "wide.dem").write_text("error(0.1) D3999999999 L0\n")
+    read = "M 0\nDETECTOR rec[-1]\nOBSERVABLE_INCLUDE(0) rec[-1]\n"
+    (tmp_path / "endless.stim").write_text(f"REPEAT 1000000000 {{\nDEPOLARIZE1(1e-9) 0\n}}\n{read}")
+    (tmp_path / "faint.stim").write_text(f"X_ERROR(0.01) 0\nX_ERROR(1e-13) 0\n{read}")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
     surface_code.without_noise().to_file("silent.stim")
     (tmp_path / "random.stim").write_text(

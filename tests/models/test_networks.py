@@ -22,7 +22,7 @@ from unmasq.models import (
     initial_code_weights,
 )
 from unmasq.models.attention import Places
-from unmasq.problems.building import problem_from_code
+from unmasq.problems.building import problem_from_code, problem_from_matrices
 from unmasq.problems.problem import Layout
 
 SMALL = NetworkConfig(width=16, feedforward=32, heads=4, encoder_layers=1, decoder_layers=2)
@@ -309,6 +309,12 @@ def test_free_network_needs_no_symmetry_and_tied_says_so(problem):
     build_network(SMALL, geometry, key=jr.key(0))
     with pytest.raises(ValueError, match="ties must be 'free'"):
         build_network(dataclasses.replace(SMALL, ties="tied"), geometry, key=jr.key(0))
+
+
+def test_a_problem_without_detectors_is_refused():
+    empty = problem_from_matrices(np.zeros((0, 1)), np.ones((1, 1)), [0.1], name="blind")
+    with pytest.raises(ValueError, match="problem 'blind' must have at least one detector"):
+        geometry_for(SMALL, empty)
 
 
 def test_frames_need_an_encoder(problem):

@@ -8,6 +8,7 @@ from tiny_models import NUM_DETECTORS, NUM_LOGICALS, dem_text
 from tiny_models import faults as random_faults
 from unmasq.problems.stim_faults import (
     channels_of_circuit,
+    elementary_errors,
     error_model,
     faults_of_dem,
     greatest_rate,
@@ -89,6 +90,27 @@ def test_channels_of_one_kind_and_two_rates_are_counted_apart():
     assert found.kinds == ("flip", "flip")
     assert found.ratios == (0.5, 1.0)
     np.testing.assert_array_equal(found.counts, [[2, 1]])
+
+
+@pytest.mark.parametrize("number", [1_500, 40_000, 500_000])
+def test_any_number_of_merged_channels_is_counted(number):
+    """At 1e-2 the fault of 1,500 flips happens half of the time, and their number is lost."""
+    text = f"X_ERROR(1e-7) {'0 ' * number}\nM 0\nDETECTOR rec[-1]"
+    found, priors, p = channels(text)
+    assert found.counts.tolist() == [[number]]
+    np.testing.assert_allclose(found.priors(p), priors, rtol=1e-9)
+
+
+def test_errors_are_estimated_without_unrolling():
+    circuit = stim.Circuit("""
+        REPEAT 1000000000000 {
+            DEPOLARIZE2(0.1) 0 1 2 3
+            DEPOLARIZE1(0.1) 0
+            X_ERROR(0) 0
+            M(0.1) 0
+        }
+    """)
+    assert elementary_errors(circuit) == 10**12 * (2 * 15 + 3 + 1 + 1)
 
 
 @pytest.mark.parametrize(

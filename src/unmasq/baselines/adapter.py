@@ -66,10 +66,15 @@ def seen_problem(problem: DecodingProblem, detectors: str) -> tuple[np.ndarray, 
 
     "xz" is all detectors. "x" is those of the check type that sees the errors which flip the
     logicals: X checks for a readout in the X basis, Z checks in the Z basis; with a single check
-    type, all of them.
+    type, all of them. Where the basis is unknown "x" is refused: it would be "xz" by another name.
     """
     if detectors not in ("x", "xz"):
         raise ValueError(f"detectors must be 'x' or 'xz': got {detectors!r}.")
+    if detectors == "x" and problem.basis == "?":
+        raise ValueError(
+            "A decoder of one check type must know which type sees the logicals: the basis of "
+            f"'{problem.name}' is not known. Use the '-xz' decoder, which reads all detectors."
+        )
     if detectors == "xz" or len(np.unique(problem.layout.check_type)) < 2:
         return np.arange(problem.num_detectors), problem
     if problem.basis not in ("X", "Z"):

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+LEAST_RATE = 1e-12  # below it the probabilities of faults vanish in rounding
+
 
 @dataclasses.dataclass(frozen=True)
 class NoiseModel:
@@ -23,6 +25,8 @@ class NoiseModel:
             rate = getattr(self, field.name)
             if not 0 <= rate <= 0.5:
                 raise ValueError(f"{field.name} must lie in [0, 0.5]: got {rate}.")
+            if 0 < rate < LEAST_RATE:
+                raise ValueError(f"{field.name} must be 0 or at least {LEAST_RATE}: got {rate}.")
         if not any(dataclasses.astuple(self)):
             raise ValueError("noise must have at least one rate above 0: got none.")
 
@@ -34,6 +38,11 @@ class NoiseModel:
 
 
 def require_error_rate(p: float, name: str = "p") -> None:
-    """Refuses a physical error rate outside (0, 0.5]."""
+    """Refuses a physical error rate above 0.5, and one that is 0 or next to it."""
     if not 0 < p <= 0.5:
         raise ValueError(f"{name} must lie in (0, 0.5]: got {p}. Typical values are 0.001 to 0.01.")
+    if p < LEAST_RATE:
+        raise ValueError(
+            f"{name} must be at least {LEAST_RATE}: got {p}, at which the probabilities of faults "
+            "vanish in rounding. Typical values are 0.001 to 0.01."
+        )

@@ -76,6 +76,11 @@ class Geometry:
 
 def geometry_for(config: NetworkConfig, problem: DecodingProblem) -> Geometry:
     """With the Tanner graph for messages, and with the qubits for belief propagation."""
+    if problem.num_detectors == 0:
+        raise ValueError(
+            f"problem '{problem.name}' must have at least one detector, which the network reads: "
+            "got none. Without any, nothing can be decoded."
+        )
     geometry = Geometry.of(problem)
     if config.mixing == "messages":
         geometry = dataclasses.replace(geometry, tanner=problem.tanner)

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
+from unmasq.circuits.noise import LEAST_RATE
 from unmasq.codes import CSSCode
 from unmasq.codes.gf2 import as_bits
 from unmasq.codes.schedule import Schedule
@@ -16,19 +17,21 @@ from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.problems.both_bases import both_bases
 from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
 from unmasq.problems.found_symmetry import with_structure
+from unmasq.problems.layouts import choose_layout, equal_frames, frame_major
 from unmasq.problems.problem import DecodingProblem, Layout
 from unmasq.problems.stim_faults import (
     channels_of_circuit,
+    elementary_errors,
     error_model,
     faults_of_dem,
     greatest_rate,
+    require_buildable,
 )
 
 if TYPE_CHECKING:
     import stim
 
 NOISES = ("circuit", "code-capacity")
-_NO_FAULT_RATE = 1e-12  # nominal p of an error model without faults
 
 
 def circuit_from_code(
@@ -58,6 +61,11 @@ def circuit_from_code(
         if code.distance is None:
             raise ValueError(f"rounds must be given: the distance of '{code.name}' is not known.")
         rounds = code.distance
+    if rounds > 1:  # what one round takes, times their number, before they are written out
+        one = elementary_errors(memory_circuit(code, rates, 1, basis, schedule))
+        require_buildable(
+            rounds * one, rounds * code.num_checks, f"{rounds:,} rounds of {code.name}"
+        )
     return memory_circuit(code, rates, rounds, basis, schedule)
 
 
@@ -90,7 +98,7 @@ def problem_from_code(
         code = dataclasses.replace(code, own_schedule=schedule, symmetries={}, known=False)
     frames = circuit.num_detectors // max(code.num_checks, 1)
     layout = Layout(
-        *_frame_major(frames, code.num_checks),
+        *frame_major(frames, code.num_checks),
         np.repeat([0, 1], [len(code.checks_x), len(code.checks_z)]).astype(np.int32),
         frames,
     )
@@ -124,7 +132,8 @@ def problem_from_circuit(
     >>> problem_from_circuit(circuit).num_detectors
     6
     """
-    layout = _choose_layout(
+    require_buildable(elementary_errors(circuit), circuit.num_detectors, "circuit")
+    layout = choose_layout(
         circuit.num_detectors, circuit.get_detector_coordinates(), rounds, single_frame
     )
     return with_structure(_from_circuit(circuit, layout, name=name), circuit)
@@ -148,7 +157,8 @@ def problem_from_dem(
     array([[1, 1, 0],
            [0, 1, 1]], dtype=uint8)
     """
-    layout = _choose_layout(dem.num_detectors, dem.get_detector_coordinates(), rounds, single_frame)
+    require_buildable(dem.num_errors, dem.num_detectors, "error model")
+    layout = choose_layout(dem.num_detectors, dem.get_detector_coordinates(), rounds, single_frame)
     return _from_faults(faults_of_dem(dem), dem.num_observables, layout, name)
 
 
@@ -181,7 +191,7 @@ def problem_from_matrices(
         )
     keys = zip(column_supports(h), column_supports(logical), strict=True)
     faults = merge_faults(zip(keys, values.tolist(), strict=True))
-    return _from_faults(faults, logical.shape[0], _equal_frames(h.shape[0], frames), name)
+    return _from_faults(faults, logical.shape[0], equal_frames(h.shape[0], frames), name)
 
 
 def _from_circuit(
@@ -190,7 +200,7 @@ def _from_circuit(
     *,
     name: str,
     noise: str = "custom",
-    basis: str = "X",
+    basis: str = "?",
     code: CSSCode | None = None,
 ) -> DecodingProblem:
     dem = error_model(circuit)
@@ -233,7 +243,8 @@ def _from_faults(
     faults: Mapping[FaultKey, float], num_logicals: int, layout: Layout, name: str
 ) -> DecodingProblem:
     check_matrix, logical_matrix, priors, _ = fault_columns(faults, len(layout.frame), num_logicals)
-    p = min(float(priors.max(initial=_NO_FAULT_RATE)), 0.5)
+    # The nominal p; that of an error model without faults means nothing.
+    p = min(float(priors.max(initial=LEAST_RATE)), 0.5)
     return DecodingProblem(check_matrix, logical_matrix, priors, layout, p, name)
 
 
@@ -247,52 +258,3 @@ def _as_sparse_bits(matrix: ArrayLike | sparse.sparray, name: str) -> sparse.csc
         bad = columns.data[columns.data != 1][0]
         raise ValueError(f"{name} must hold only 0 and 1: got {bad}. Reduce it modulo 2.")
     return columns.astype(np.uint8)
-
-
-def _choose_layout(
-    num_detectors: int,
-    coordinates: dict[int, list[float]],
-    rounds: int | None,
-    single_frame: bool,
-) -> Layout:
-    if rounds is not None:
-        if single_frame:
-            raise ValueError("rounds and a single frame must not be asked for together: got both.")
-        if rounds < 1:
-            raise ValueError(f"rounds must be at least 1: got {rounds}.")
-        return _equal_frames(num_detectors, rounds + 1)
-    placed = all(len(coordinates.get(d, [])) >= 2 for d in range(num_detectors))
-    if single_frame or not placed or not num_detectors:
-        return _equal_frames(num_detectors, 1)
-    return _layout_from_coordinates([coordinates[d] for d in range(num_detectors)])
-
-
-def _equal_frames(num_detectors: int, frames: int) -> Layout:
-    if frames < 1 or num_detectors % frames:
-        raise ValueError(
-            f"frames (rounds + 1) must divide the {num_detectors} detectors: got {frames}. "
-            "Give detectors coordinates whose last entry is the round, or use one single frame."
-        )
-    checks = num_detectors // frames
-    return Layout(*_frame_major(frames, checks), np.zeros(checks, np.int32), frames)
-
-
-def _layout_from_coordinates(coordinates: list[list[float]]) -> Layout:
-    """Time is the last coordinate; the others name the site, numbered as they first occur."""
-    times = sorted({time for *_, time in coordinates})
-    sites = list(dict.fromkeys(tuple(place) for *place, _ in coordinates))
-    frame_of = {time: r for r, time in enumerate(times)}
-    check_of = {place: i for i, place in enumerate(sites)}
-    places = [(frame_of[time], check_of[tuple(place)]) for *place, time in coordinates]
-    if len(set(places)) != len(places):
-        raise ValueError(
-            "detector coordinates must differ: got two detectors at one place and time. "
-            "Give the number of rounds instead, or use one single frame."
-        )
-    frame, check = np.array(places, np.int32).T
-    return Layout(frame, check, np.zeros(len(sites), np.int32), len(times))
-
-
-def _frame_major(frames: int, checks: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    frame, check = np.divmod(np.arange(frames * checks, dtype=np.int32), max(checks, 1))
-    return frame.astype(np.int32), check.astype(np.int32)

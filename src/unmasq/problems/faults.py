@@ -65,6 +65,11 @@ CHANNEL_KINDS: Mapping[str, tuple[float, float]] = {  # kind: (base, power)
 }
 
 
+def as_counts(counts: NDArray[np.integer]) -> NDArray[np.integer]:
+    """In 16 bits where they fit."""
+    return counts.astype(np.int16 if counts.max(initial=0) < 2**15 else np.int32)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Channels:
     """How many elementary channels of each kind every fault merges: priors at any p.
@@ -74,7 +79,7 @@ class Channels:
 
     kinds: tuple[str, ...]
     ratios: tuple[float, ...]
-    counts: NDArray[np.int16]  # (N, C)
+    counts: NDArray[np.integer]  # (N, C)
 
     def priors(self, p: float) -> NDArray[np.float64]:
         """(1 - prod_c (1 - 2 f_c(p))^n_c) / 2 for each fault."""
@@ -95,6 +100,6 @@ class Channels:
         """The channels of the faults `order`, when fault j has become `keys[j]`."""
         column = {key: j for j, key in enumerate(order)}
         kept = [j for j, key in enumerate(keys) if key in column]
-        counts = np.zeros((len(order), len(self.kinds)), np.int16)
+        counts = np.zeros((len(order), len(self.kinds)), np.int64)
         np.add.at(counts, [column[keys[j]] for j in kept], self.counts[kept])
-        return Channels(self.kinds, self.ratios, counts)
+        return Channels(self.kinds, self.ratios, as_counts(counts))

@@ -92,7 +92,7 @@ class DecodingProblem:
     p: float  # nominal physical error rate of the priors
     name: str  # "bb72", or a circuit file's stem
     noise: str = "custom"  # "circuit" | "code-capacity" | "custom"
-    basis: str = "X"  # logicals read out: "X", "Z" or "XZ"
+    basis: str = "?"  # logicals read out: "X", "Z", "XZ", or "?" where only their circuit knows
     code: str | None = None  # catalogue name
     channels: Channels | None = None
     symmetry: Symmetry | None = None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from unmasq.problems.faults import Channels, FaultKey, fault_columns
+from unmasq.problems.faults import Channels, FaultKey, as_counts, fault_columns
 from unmasq.problems.problem import DecodingProblem, Layout
 
 _DIGITS = 12  # of priors: Stim's arithmetic makes equal ones differ in the last places
@@ -137,8 +137,8 @@ def _assembled(problem: DecodingProblem, frames: list[_Frame]) -> DecodingProble
         priors, len(places), problem.num_logicals
     )
     if channels is not None:
-        counts = np.array([rates[key] for key in order], np.int16)
-        channels = Channels(channels.kinds, channels.ratios, counts)
+        counts = np.array([rates[key] for key in order], np.int64)
+        channels = Channels(channels.kinds, channels.ratios, as_counts(counts))
         values = channels.priors(problem.p)
     frame, check = np.array(places, np.int32).T
     return dataclasses.replace(

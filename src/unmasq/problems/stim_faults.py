@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unmasq.problems.faults import CHANNEL_KINDS, Channels, FaultKey, merge_faults
+from unmasq.circuits.noise import LEAST_RATE
+from unmasq.problems.faults import CHANNEL_KINDS, Channels, FaultKey, as_counts, merge_faults
 
 if TYPE_CHECKING:
     import stim
@@ -20,11 +21,48 @@ _GATE_KINDS = {
     "Y_ERROR": "flip",
     "Z_ERROR": "flip",
 }
-_COUNTING_RATE = 0.01  # any rate tells the number of merged channels
+# Any rate tells the number of merged channels; at a low one a million of them are still far from
+# a fault that happens half of the time, where their number is lost in rounding.
+_COUNTING_RATE = 1e-5
+MOST_ERRORS = 20_000_000  # of a circuit, before equal ones merge: a quarter of an hour
+_BYTES = 700  # of memory for each of them ([[144,12,12]], 24 rounds: 237 MB for 345,600)
+_ERRORS_OF_GATE = {  # (errors, targets) of one channel; else one of each
+    "DEPOLARIZE1": (3, 1),
+    "PAULI_CHANNEL_1": (3, 1),
+    "DEPOLARIZE2": (15, 2),
+    "PAULI_CHANNEL_2": (15, 2),
+}
+
+
+def require_buildable(errors: int, detectors: int, where: str) -> None:
+    """Refuses what would take all memory, and hours, before it does."""
+    largest = max(errors, detectors)
+    if largest > MOST_ERRORS:
+        what = "elementary errors" if errors >= detectors else "detectors"
+        raise ValueError(
+            f"{where} must have at most {MOST_ERRORS:,} {what}: got {largest:,}, which would "
+            f"take some {largest * _BYTES / 2**30:,.0f} GB. Take fewer rounds: the faults of a few "
+            "rounds repeat in all of them."
+        )
+
+
+def elementary_errors(circuit: "stim.Circuit") -> int:
+    """How many Pauli errors the noise can make, before equal ones merge; nothing is unrolled."""
+    import stim
+
+    total = 0
+    for part in circuit:
+        if isinstance(part, stim.CircuitRepeatBlock):
+            total += part.repeat_count * elementary_errors(part.body_copy())
+        elif part.gate_args_copy() and stim.gate_data(part.name).is_noisy_gate:
+            errors, targets = _ERRORS_OF_GATE.get(part.name, (1, 1))
+            total += len(part.targets_copy()) // targets * errors
+    return total
 
 
 def faults_of_dem(dem: "stim.DetectorErrorModel") -> dict[FaultKey, float]:
     """{(detectors, logicals): prior}; a target named twice cancels, separators do not matter."""
+    require_buildable(dem.num_errors, dem.num_detectors, "error model")
     faults: list[tuple[FaultKey, float]] = []
     for instruction in dem.flattened():
         if instruction.type != "error" or instruction.args_copy()[0] == 0:
@@ -62,18 +100,27 @@ def channels_of_circuit(
     classes = sorted({(kind, rate) for kind, rate, _ in _noise(flat) if rate > 0})
     if any(kind not in CHANNEL_KINDS for kind, _ in classes):
         return None
+    for kind, rate in classes:
+        if rate < LEAST_RATE:
+            raise ValueError(
+                f"rates of the circuit must be 0 or at least {LEAST_RATE}: got {rate} of a {kind} "
+                "channel, whose faults vanish in rounding."
+            )
     column = {key: j for j, key in enumerate(order)}
-    counts = np.zeros((len(order), len(classes)), np.int16)
+    counts = np.zeros((len(order), len(classes)), np.int64)
     for c, (kind, rate) in enumerate(classes):
         base, power = CHANNEL_KINDS[kind]
         one = power * np.log1p(-base * _COUNTING_RATE)
         for key, prior in faults_of_dem(error_model(_only(flat, kind, rate))).items():
             number = np.log1p(-2 * prior) / one
-            assert abs(number - round(number)) < 1e-6 * number, (key, number)
+            if abs(number - round(number)) > min(1e-6 * number, 0.1):
+                raise ValueError(
+                    f"circuit must merge fewer than a million {kind} channels into one fault: got "
+                    f"some {number:.0f} that flip detectors {key[0]}."
+                )
             counts[column[key], c] = round(number)
-    return Channels(
-        tuple(kind for kind, _ in classes), tuple(rate / p for _, rate in classes), counts
-    )
+    ratios = tuple(rate / p for _, rate in classes)
+    return Channels(tuple(kind for kind, _ in classes), ratios, as_counts(counts))
 
 
 def greatest_rate(circuit: "stim.Circuit") -> float:
