@@ -22,8 +22,8 @@ from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.model_store import find_model
 from unmasq.decoding.unmasking import Unmasked, unmask
 from unmasq.evaluation.model_problem import problem_of_model
+from unmasq.files.provenance import provenance
 from unmasq.models.weights import load_weights
-from unmasq.report.provenance import provenance
 from unmasq.shots.reader import ShotReader
 
 BATCH = 64  # a beam of width W decodes W times as many

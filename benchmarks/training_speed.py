@@ -22,7 +22,7 @@ from unmasq.problems.problem_file import load_problem
 from unmasq.recipes import get_recipe
 from unmasq.training import override
 from unmasq.training.curriculum import frame_ranges
-from unmasq.training.loop import make_trainer
+from unmasq.training.make_trainer import make_trainer
 
 CALLS = 5
 

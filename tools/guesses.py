@@ -21,8 +21,8 @@ from unmasq.evaluation.failures import read_flags
 from unmasq.evaluation.model_problem import problem_of_model
 from unmasq.evaluation.stats_file import read_counts
 from unmasq.files.atomic import write_whole
+from unmasq.files.provenance import provenance
 from unmasq.models.weights import load_weights
-from unmasq.report.provenance import provenance
 from unmasq.shots.reader import ShotReader
 
 BATCH = 8192

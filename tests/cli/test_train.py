@@ -5,7 +5,9 @@ import errno
 import json
 import os
 import re
+import signal
 
+import jax
 import pytest
 
 from command_line import refusal, run
@@ -15,9 +17,10 @@ from unmasq.cli.progress import TrainingDisplay, _clock
 from unmasq.cli.train import _new_run
 from unmasq.problems.problem_file import save_problem
 from unmasq.recipes import RECIPES
-from unmasq.training import ProblemConfig, to_json
+from unmasq.training import ProblemConfig, memory, to_json
 from unmasq.training.loop import Progress
 from unmasq.training.run_folder import RunFolder
+from unmasq.training.update import Trainer
 
 QUICK = dataclasses.replace(TINY, num_updates=12, evaluate_every=4, problem=ProblemConfig("bb18"))
 
@@ -67,7 +70,7 @@ def finished(tmp_path_factory, problem):
 
 def test_it_trains_evaluates_and_says_so(capsys, tmp_path, problem):
     words = ("tiny", "--problem", problem, "--out", tmp_path / "run")
-    settings = ("--set", "seed=3", "ema=0.9", "--mirror", tmp_path / "slim")
+    settings = ("--set", "seed=3", "ema=0.9", "batch_size=1.6e1", "--mirror", tmp_path / "slim")
     code, out, err = run(capsys, "train", *words, *settings)
     assert (code, out) == (0, "")
     lines = err.splitlines()
@@ -142,6 +145,10 @@ def test_clocks_read_hours_minutes_and_seconds():
         (["tiny", "--set", "stages=[[0,1,1]]"], "stage frames must lie in 0..0: got 1."),
         (["tiny", "--set", "network.ties=tied"], "ties must be 'free'"),
         (["tiny", "--minutes", "-1"], "minutes must be at least 0: got -1.0."),
+        (["tiny", "--set", "batch_size=0"], "batch_size must be at least 1: got 0."),
+        (["tiny", "--set", "batch_size=1.5"], "batch_size must be a whole number: got 1.5."),
+        (["tiny", "--set", "name=problem"], "name must not be that of a file that every run has"),
+        (["tiny", "--set", "name=Step-1"], "name must not be that of a file that every run has"),
         (["tiny", "--save-seconds", "nan"], "save_seconds must be at least 0: got nan."),
         (["tiny", "--init", "/nowhere"], "/nowhere .*No such file"),
         (["tiny", "--process-id", "0"], "must come together, with --distributed"),
@@ -247,8 +254,9 @@ def test_a_full_disk_ends_in_one_line(capsys, tmp_path, problem, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     words = ("--problem", problem, "--out", tmp_path / "run")
-    said = refusal(capsys, "train", "tiny", *words, "--set", "noise.p=0.2")
-    assert "run must be writable: No space left on device." in said
+    code, _, err = run(capsys, "train", "tiny", *words, "--set", "noise.p=0.2")
+    assert code == 2
+    assert "run must be writable: No space left on device." in err.splitlines()[-1]
 
 
 def test_a_loss_that_stays_nan_ends_in_one_line(capsys, tmp_path, problem):
@@ -257,3 +265,82 @@ def test_a_loss_that_stays_nan_ends_in_one_line(capsys, tmp_path, problem):
     assert (code, out) == (2, "")
     assert err.splitlines()[-1].startswith("error: loss must stay finite: it turned NaN 6 times")
     assert err.count("on with other random numbers") == 5
+
+
+# Signals
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_a_checkpoint_and_says_how_to_go_on(
+    capsys, tmp_path, problem, finished, monkeypatch, number, code
+):
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingDisplay, "report", lambda *_: signal.raise_signal(number))
+        found, _, err = run(capsys, "train", "tiny", "--problem", problem, "--out", out)
+    assert found == code
+    lines = err.splitlines()
+    assert lines[-3] == f"{number.name}: stopping after this step; once more, at once"
+    assert lines[-2].startswith("stopped after 4 updates, 64 samples")
+    assert lines[-1] == f"all of it is saved: go on with `unmasq train --resume {out}`"
+    assert RunFolder(out).checkpoints()[0].name == "step-000000004.json"
+    assert not (out / "tiny.safetensors").exists()
+    assert run(capsys, "train", "--resume", out)[0] == 0
+    weights = [(path / "tiny.safetensors").read_bytes() for path in (out, finished / "whole")]
+    assert weights[0] == weights[1]
+
+
+def test_a_second_signal_ends_at_once(capsys, tmp_path, problem, monkeypatch):
+    def report(*_):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(TrainingDisplay, "report", report)
+    words = ("tiny", "--problem", problem, "--out", tmp_path / "run")
+    code, _, err = run(capsys, "train", *words)
+    assert code == 130
+    assert f"is saved: `unmasq train --resume {tmp_path / 'run'}`" in err.splitlines()[-1]
+    assert RunFolder(tmp_path / "run").checkpoints()[0].name == "step-000000000.json"
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+# Memory
+
+
+def test_what_does_not_fit_in_memory_is_refused_before_the_run(
+    capsys, tmp_path, problem, monkeypatch
+):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2000)
+    out = tmp_path / "run"
+    code, _, err = run(capsys, "train", "tiny", "--problem", problem, "--out", out)
+    assert code == 2
+    said = err.splitlines()[-1]
+    assert said.startswith("error: an update must fit in memory: it needs "), said
+    assert "2e-06 GB are free. Lower the batch: --set batch_size=" in said
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nat x")]
+)
+def test_memory_that_runs_out_is_one_line(capsys, tmp_path, problem, monkeypatch, error):
+    def exhausted(*_):
+        raise error
+
+    monkeypatch.setattr(Trainer, "compiled", exhausted)
+    words = ("--problem", problem, "--out", tmp_path / "run")
+    code, _, err = run(capsys, "train", "tiny", *words)
+    assert code == 2
+    assert "memory must hold the problem and the network: got too little" in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_compiling(
+    capsys, tmp_path, problem, monkeypatch
+):
+    may = os.access  # tests may run as root
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and may(path, mode))
+    monkeypatch.setattr(Trainer, "compiled", lambda *_: pytest.fail("compiled first"))
+    words = ("--problem", problem, "--out", tmp_path / "run")
+    said = refusal(capsys, "train", "tiny", *words)
+    assert said.startswith(f"{tmp_path / 'run'} must be writable: Permission denied. Choose")

@@ -10,7 +10,7 @@ from rich.console import Console
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Comparison
 from unmasq.evaluation.statistics import PairedCounts
-from unmasq.report.provenance import provenance
+from unmasq.files.provenance import provenance
 from unmasq.report.tables import (
     comparison_record,
     comparisons_table,

@@ -123,7 +123,7 @@ def test_a_stage_may_be_a_list_or_have_keys():
         ("num_steps=many", 'num_steps must be a whole number: got "many".'),
         ("num_steps=0", "num_steps must be at least 1: got 0."),
         ("num_updates=0", "num_updates must be at least 1: got 0."),
-        ("num_updates=1e4", "num_updates must be a whole number: got 10000.0."),
+        ("num_updates=1.5e0", "num_updates must be a whole number: got 1.5."),
         ("batch_size=-5", "batch_size must be at least 1: got -5."),
         ("seed=-1", "seed must lie in 0..999999999: got -1."),
         ("ema=1", "ema must lie in [0, 1): got 1.0."),
@@ -145,6 +145,7 @@ def test_a_stage_may_be_a_list_or_have_keys():
         ("evaluate_p=0.1", "evaluate_p must be a list: got 0.1."),
         ("evaluate_p=[0.1, 0.9]", "evaluate_p must lie in (0, 0.5]: got (0.1, 0.9)."),
         ("evaluate_shots=-1", "evaluate_shots must be at least 0: got -1."),
+        ("name=metrics", "name must not be that of a file that every run has: got 'metrics'."),
         ("name=runs/mine", "name must be a plain file name: got 'runs/mine'."),
     ],
 )
@@ -168,3 +169,7 @@ def test_wrong_files_are_refused(text, message):
     with pytest.raises(ValueError) as refusal:
         from_json(text)
     assert message in str(refusal.value)
+
+
+def test_whole_numbers_may_have_an_exponent():
+    assert override(BASE, ["num_updates=1e4"]).num_updates == 10_000

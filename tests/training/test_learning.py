@@ -13,7 +13,8 @@ from unmasq.problems.building import problem_from_code
 from unmasq.recipes import get_recipe
 from unmasq.training import NoiseSchedule, OptimizerConfig, override
 from unmasq.training.curriculum import frame_ranges
-from unmasq.training.loop import make_trainer, train
+from unmasq.training.loop import train
+from unmasq.training.make_trainer import make_trainer
 from unmasq.training.measure import error_counts
 from unmasq.training.run_folder import RunFolder
 

@@ -24,9 +24,9 @@ from unmasq.training.loop import (
     MAX_ROLLBACKS,
     Limits,
     TrainingDivergedError,
-    make_trainer,
     train,
 )
+from unmasq.training.make_trainer import make_trainer
 from unmasq.training.measure import error_counts
 from unmasq.training.run_folder import RunFolder
 from unmasq.training.update import Trainer

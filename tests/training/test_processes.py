@@ -107,7 +107,7 @@ CHECKS = """
 import jax
 from tiny_runs import TINY, repetition_problem
 from unmasq.training import override
-from unmasq.training.loop import make_trainer
+from unmasq.training.make_trainer import make_trainer
 assert jax.device_count() == 3
 make_trainer(override(TINY, ["batch_size=15"]), repetition_problem())
 for size, proposal in ((16, 15), (2, 3)):

@@ -7,7 +7,7 @@ from unmasq.codes import get_code
 from unmasq.problems.building import problem_from_code
 from unmasq.training.config import override
 from unmasq.training.curriculum import rounds_at
-from unmasq.training.loop import make_trainer
+from unmasq.training.make_trainer import make_trainer
 
 
 def test_calls_take_the_rounds_in_turn():

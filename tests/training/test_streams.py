@@ -12,7 +12,8 @@ from tiny_runs import TINY, repetition_problem
 from unmasq.training.checkpoint import load_checkpoint
 from unmasq.training.config import NoiseSchedule, to_json
 from unmasq.training.curriculum import frame_ranges
-from unmasq.training.loop import Limits, make_trainer, train
+from unmasq.training.loop import Limits, train
+from unmasq.training.make_trainer import make_trainer
 from unmasq.training.run_folder import RunFolder
 from unmasq.training.streams import PLAIN_STREAM, distinct_samples, stream_of, training_key
 

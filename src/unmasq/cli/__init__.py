@@ -13,6 +13,7 @@ import typer
 
 from unmasq.cli import bench, codes, demo, evaluate, figures, models, predict, problem, train
 from unmasq.cli.many_values import ManySettings, ManyValues
+from unmasq.cli.signals import terminable
 
 app = typer.Typer(
     name="unmasq",
@@ -59,9 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(words or ["--help"], prog_name="unmasq", standalone_mode=False)
+        with terminable() as ending:
+            code = app(words or ["--help"], prog_name="unmasq", standalone_mode=False)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ending.code or 130)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -71,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         print(f"error: {message}", file=sys.stderr)
         sys.exit(USER_ERROR)
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(ending.code or (code if isinstance(code, int) else 0))
 
 
 def _one_line(error: Exception) -> str | None:
@@ -84,8 +86,8 @@ def _one_line(error: Exception) -> str | None:
         message = f"{error.name} must be installed for this: it was not found."
     elif isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
-    elif isinstance(error, MemoryError):
-        detail = f": {error}" if str(error) else ""
+    elif isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):  # or an accelerator
+        detail = f": {str(error).splitlines()[0]}" if str(error) else ""
         message = (
             f"memory must hold the problem and the network: got too little{detail}. Use fewer "
             "rounds, a smaller code or batch, or a machine with more."

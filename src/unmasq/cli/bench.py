@@ -155,7 +155,7 @@ def _time_all(
 
 
 def _print(timings: "Sequence[Timing]", problem: "DecodingProblem", json_output: bool) -> None:
-    from unmasq.report.provenance import provenance
+    from unmasq.files.provenance import provenance
     from unmasq.report.tables import speed_ratios, timings_table
 
     if json_output:

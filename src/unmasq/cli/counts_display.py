@@ -63,7 +63,7 @@ def print_counts(
     counts: "Sequence[Counts]", comparisons: "Sequence[Comparison]", json_output: bool
 ) -> None:
     """Rates and comparisons on stdout: tables, or one record."""
-    from unmasq.report.provenance import provenance
+    from unmasq.files.provenance import provenance
     from unmasq.report.tables import (
         comparison_record,
         comparisons_table,

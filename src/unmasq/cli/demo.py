@@ -49,9 +49,9 @@ def demo(
 
     from unmasq.decoding.model_store import find_model
     from unmasq.evaluation.model_problem import problem_of_model
+    from unmasq.files.provenance import provenance
     from unmasq.report.figures import error_rate_figure, save_figure
     from unmasq.report.names import decoder_label
-    from unmasq.report.provenance import provenance
 
     progress = Console(stderr=True)
     with progress.status("building the circuit"):

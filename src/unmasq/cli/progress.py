@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -58,15 +59,16 @@ class TrainingDisplay:
     def say(self, message: str) -> None:
         self._console.print(message, highlight=False, soft_wrap=True)
 
-    def summary(self, record: dict[str, Any], *, as_json: bool) -> None:
+    def summary(self, record: dict[str, Any], folder: Path, *, as_json: bool) -> None:
         if as_json:
             print(json.dumps(record))
             return
-        state = "finished" if record["finished"] else "stopped; go on with --resume"
         self.say(
-            f"{state} after {record['step']} updates, {record['samples']:,} samples, "
-            f"{record['seconds']:.0f} s"
+            f"{'finished' if record['finished'] else 'stopped'} after {record['step']} updates, "
+            f"{record['samples']:,} samples, {record['seconds']:.0f} s"
         )
+        if not record["finished"]:
+            self.say(f"all of it is saved: go on with `unmasq train --resume {folder}`")
         for row in record.get("evaluation", []):
             rate = row["failures"] / row["shots"]
             once = f"; T = 1: {row['failures_T1']}" if "failures_T1" in row else ""

@@ -59,6 +59,7 @@ def train(
         jax.config.update("jax_num_cpu_devices", cpu_devices)
     _join_processes(distributed, coordinator, num_processes, process_id)
     from unmasq.cli.progress import TrainingDisplay
+    from unmasq.cli.signals import stop_request
     from unmasq.training.loop import Limits
     from unmasq.training.loop import train as run_training
     from unmasq.training.run_folder import RunFolder
@@ -66,6 +67,7 @@ def train(
     target = out or resume
     if target is None or (out and resume):
         raise ValueError("give either --out for a new run or --resume for an existing one.")
+    limits = Limits(minutes, fit_minutes, save_seconds)
     folder = RunFolder(target)
     if resume is not None:
         if recipe or settings or problem or init or fit_minutes:
@@ -77,20 +79,30 @@ def train(
     else:
         config, decoding_problem = _new_run(recipe, settings or [], problem)
 
-    with TrainingDisplay(config, quiet=not folder.writes) as display:
-        record = run_training(
-            config,
-            decoding_problem,
-            folder,
-            resume=resume is not None,
-            init=init,
-            mirror=mirror,
-            limits=Limits(minutes, fit_minutes, save_seconds),
-            report=display.report,
-            say=display.say,
-        )
+    with (
+        TrainingDisplay(config, quiet=not folder.writes) as display,
+        stop_request(display.say) as stop,
+    ):
+        try:
+            record = run_training(
+                config,
+                decoding_problem,
+                folder,
+                resume=resume is not None,
+                init=init,
+                mirror=mirror,
+                limits=limits,
+                stop=stop,
+                report=display.report,
+                say=display.say,
+            )
+        except KeyboardInterrupt:
+            if (target / "config.json").exists():
+                display.say(f"the last checkpoint is saved: `unmasq train --resume {target}`")
+            raise
     if folder.writes:
-        display.summary(record, as_json=json_output)
+        display.summary(record, target, as_json=json_output)
+    raise typer.Exit(stop.exit_code)
 
 
 def _join_processes(

@@ -15,6 +15,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from unmasq.models import NetworkConfig
 from unmasq.suggest import nearest
 
+RUN_FILES = ("config", "manifest", "metrics", "problem", "slim")  # beside them come the weights
+
 
 def _require_choice(name: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
@@ -138,6 +140,11 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if not self.name or self.name != self.name.strip(" .") or set(self.name) & set("/\\"):
             raise ValueError(f"name must be a plain file name: got '{self.name}'.")
+        if self.name.lower() in RUN_FILES or self.name.lower().startswith(("step-", "slim-")):
+            raise ValueError(
+                f"name must not be that of a file that every run has: got '{self.name}'. "
+                "The weights are written beside those: choose another name."
+            )
         counts = ("num_updates", "batch_size", "pool", "masks_per_shot", "updates_per_call")
         _require(self, "be at least 1", lambda x: x >= 1, *counts)
         optional = ("num_steps", "evaluate_every")
@@ -217,6 +224,8 @@ def _read(hint: Any, value: Any, name: str) -> Any:
         return tuple(_read(arguments[0], item, f"{name}[{i}]") for i, item in enumerate(value))
     if hint is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
+    if hint is int and type(value) is float and value.is_integer() and abs(value) < 2**53:
+        return int(value)  # 1e3
     if type(value) is hint and hint is not float:
         return value
     kind = {int: "a whole number", float: "a finite number", str: "a word", bool: "true or false"}

@@ -6,34 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from unmasq.files.model_card import history_of
-from unmasq.models import (
-    MaskedDenoiser,
-    build_network,
-    geometry_for,
-    initial_code_weights,
-)
-from unmasq.models.views import Views
-from unmasq.models.weights import STORED_DTYPE, named_arrays, with_weights
+from unmasq.models.weights import STORED_DTYPE, named_arrays
 from unmasq.problems.problem import DecodingProblem
-from unmasq.problems.rounds import with_rounds
-from unmasq.problems.translates import translates_of
-from unmasq.shots.sampling import CHUNK_SHOTS, ShotSampler
+from unmasq.shots.sampling import CHUNK_SHOTS
 from unmasq.training.config import NoiseSchedule, TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
 from unmasq.training.final_weights import write_final_weights
 from unmasq.training.fitting import fitted
+from unmasq.training.make_trainer import make_trainer
 from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
-from unmasq.training.run_folder import RunFolder, load_average, mirror_run
-from unmasq.training.streams import stream_of
-from unmasq.training.update import Experiment, Trainer, TrainState
+from unmasq.training.run_folder import RunFolder, mirror_run
+from unmasq.training.update import Trainer, TrainState
 
 MAX_ROLLBACKS = 5
 
@@ -81,10 +69,14 @@ def train(
     init: str | Path | None = None,
     mirror: str | Path | None = None,
     limits: Limits | None = None,
+    stop: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda progress: None,
     say: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
-    """Trains until the recipe ends or the clock says stop; returns the final record."""
+    """Trains until the recipe ends or the clock says stop; returns the final record.
+
+    `stop`, asked between calls to the device, ends it with a checkpoint and nothing more.
+    """
     started = time.monotonic()
     limits = limits or Limits()
     if not resume:
@@ -99,19 +91,20 @@ def train(
         state = trainer.place(state)
         for warning in warnings:
             say(warning)
-    else:
-        if limits.fit_minutes is not None:
-            trainer.config = config = fitted(trainer, state, limits.fit_minutes, started, say)
-            state = trainer.start()
-        run.create(config, problem, state, history, trainer.stream)
+    elif limits.fit_minutes is not None:
+        trainer.config = config = fitted(trainer, state, limits.fit_minutes, started, say)
+        state = trainer.start()
     if config.noise != asked:
         say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at it")
     say(f"{config.name}: compiling, then on from update {int(state.step)} of {config.num_updates}")
 
     ranges = frame_ranges(config, problem.layout.num_frames)
+    if not resume:
+        trainer.compiled(state, ranges[0])  # a run that does not fit in memory never begins
+        run.create(config, problem, state, history, trainer.stream)
     last_save = time.monotonic()
     failures = ""
-    stopped = False
+    stopped = interrupted = False
     while not stopped and (frames := _current(ranges, int(state.step))) is not None:
         step = int(state.step)
         updates = min(config.updates_per_call, frames.stop - step)
@@ -156,6 +149,8 @@ def train(
                 failures,
             )
         )
+        interrupted = bool(agreed(stop()))
+        stopped = stopped or interrupted
         last = stopped or step == config.num_updates
         if last or now - last_save > limits.save_seconds:
             run.save(state, spent + time.monotonic() - started)
@@ -163,59 +158,10 @@ def train(
                 mirror_run(mirror, state, config, run)
             last_save = time.monotonic()
 
-    return _finish(config, problem, trainer, state, run, mirror, spent + time.monotonic() - started)
-
-
-def make_trainer(
-    config: TrainConfig,
-    problem: DecodingProblem,
-    init: str | Path | None = None,
-    stream: int | None = None,
-) -> Trainer:
-    """Network, sampler and device mesh for a recipe; `init` names weights to start from.
-
-    `stream` is that of the run to go on with; else a new run's.
-    """
-    devices = jax.device_count()
-    if config.batch_size % devices:
-        raise ValueError(
-            f"batch_size must divide over {devices} devices: got {config.batch_size}. "
-            f"Try --set batch_size={config.batch_size // devices * devices or devices}."
-        )
-    ranges = frame_ranges(config, problem.layout.num_frames)  # refuses stages that do not fit
-    if config.objective == "continuous" and ranges[0].first < problem.layout.num_frames - 1:
-        raise ValueError("stages must be empty for a continuous network: it has no frames.")
-    geometry = geometry_for(config.network, problem)
-    weights = initial_code_weights(problem) if config.network.has_code_weights else None
-    network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
-    start = None if init is None else load_average(init)
-    if start is not None:
-        network = with_weights(network, start)
-    if config.rounds and not (isinstance(network, MaskedDenoiser) and network.knows_no_rounds):
-        raise ValueError(
-            "rounds must be empty for a network that has weights of its own for each frame: got "
-            f"{list(config.rounds)}. Set network.mixing=messages."
-        )
-    mesh = jax.make_mesh((devices,), ("shots",), axis_types=(jax.sharding.AxisType.Auto,))
-
-    fixed = eqx.partition(network, eqx.is_inexact_array)[1]
-    translates = translates_of(problem) if config.translate_masks else None
-
-    def experiment(rounds: int, intermediate: bool) -> Experiment:
-        if rounds == problem.num_rounds:
-            views = None if translates is None else Views(translates)
-            return Experiment(ShotSampler(problem, intermediate=intermediate), fixed, views)
-        other = with_rounds(problem, rounds)
-        views = None
-        if translates is not None:
-            views = Views(dataclasses.replace(translates, check=other.layout.check))
-        grid = jnp.asarray(other.layout.grid())
-        moved = eqx.tree_at(lambda network: network.encoder.grid, fixed, grid)
-        return Experiment(ShotSampler(other), moved, views)
-
-    if stream is None:
-        stream = stream_of(config, start)
-    return Trainer(config, network, geometry, experiment, mesh, stream)
+    seconds = spent + time.monotonic() - started
+    if interrupted:
+        return _record(config, int(state.step), seconds, finished=False)
+    return _finish(config, problem, trainer, state, run, mirror, seconds)
 
 
 def _with_known_noise(config: TrainConfig, problem: DecodingProblem) -> TrainConfig:
@@ -249,6 +195,15 @@ def _roll_back(
     return trainer.place(good._replace(rollbacks=jnp.asarray(count, jnp.int32)))
 
 
+def _record(config: TrainConfig, step: int, seconds: float, *, finished: bool) -> dict[str, Any]:
+    return {
+        "step": step,
+        "samples": step * config.batch_size,
+        "seconds": round(seconds, 2),
+        "finished": finished,
+    }
+
+
 def _finish(
     config: TrainConfig,
     problem: DecodingProblem,
@@ -260,12 +215,7 @@ def _finish(
 ) -> dict[str, Any]:
     """Evaluates, logs and exports the averaged weights."""
     step = int(state.step)
-    record: dict[str, Any] = {
-        "step": step,
-        "samples": step * config.batch_size,
-        "seconds": round(seconds, 2),
-        "finished": step >= config.num_updates,
-    }
+    record = _record(config, step, seconds, finished=step >= config.num_updates)
     if not run.writes:
         return record
     if config.evaluate_shots:

@@ -6,10 +6,10 @@ does not know are dropped, since they are made again. All processes of a run mus
 """
 
 import contextlib
+import errno
 import json
 import os
 import platform
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -21,6 +21,7 @@ import jax
 
 from unmasq.files.array_file import Arrays
 from unmasq.files.atomic import write_whole
+from unmasq.files.provenance import checkout
 from unmasq.models.weights import load_weights, named_arrays, restore_arrays
 from unmasq.problems.problem import DecodingProblem, ProblemMismatchError
 from unmasq.problems.problem_file import load_problem, save_problem
@@ -57,6 +58,13 @@ class RunFolder:
                 f"--out must be a new folder: got {self.path}, which holds a run. "
                 f"Go on with it by --resume {self.path}, or choose another folder."
             )
+        # Said before the first update is compiled, not after.
+        there = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        with _clear_errors(self.path, "Choose another folder."):
+            if not there.is_dir():
+                raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            if self.writes and not os.access(there, os.W_OK):
+                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
     def create(
         self,
@@ -227,12 +235,14 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def _manifest(config: TrainConfig, problem: DecodingProblem, stream: int) -> dict[str, Any]:
+    commit, dirty = checkout()
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "structure_id": problem.structure_id,
         "problem": problem.name,
         "seeds": {"training": config.seed, "stream": stream, "evaluation": TRAINING_SEED},
-        **_commit(),
+        "commit": commit,
+        "dirty": dirty,
         "versions": {
             name: metadata.version(name) for name in ("jax", "jaxlib", "equinox", "optax", "numpy")
         },
@@ -241,28 +251,6 @@ def _manifest(config: TrainConfig, problem: DecodingProblem, stream: int) -> dic
         "devices": jax.device_count(),
         "processes": jax.process_count(),
     }
-
-
-def _commit() -> dict[str, Any]:
-    if not _git("ls-files", Path(__file__).name):  # installed, perhaps inside another repository
-        return {"commit": None, "dirty": None}
-    dirty = bool(_git("status", "--porcelain", "--untracked-files=no"))
-    return {"commit": _git("rev-parse", "HEAD"), "dirty": dirty}
-
-
-def _git(*arguments: str) -> str | None:
-    try:
-        result = subprocess.run(
-            ["git", *arguments],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return result.stdout.strip()
 
 
 def newest_whole(

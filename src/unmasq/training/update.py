@@ -23,6 +23,7 @@ from unmasq.training.curriculum import (
     rounds_at,
     training_p,
 )
+from unmasq.training.memory import out_of_memory, require_memory
 from unmasq.training.objectives import (
     autoregressive_objective,
     continuous_objective,
@@ -120,21 +121,35 @@ class Trainer:
 
         Where the new state is not finite, neither are the losses.
         """
+        try:
+            experiment, function = self.compiled(state, frames)
+            state, losses = function(state, experiment, self._schedule(frames), jnp.int32(updates))
+        except (MemoryError, jax.errors.JaxRuntimeError) as error:
+            refusal = out_of_memory(error, self.config)
+            raise error if refusal is None else refusal from error
+        return state, losses[:updates]
+
+    def compiled(self, state: TrainState, frames: FrameRange) -> tuple[Experiment, Callable]:
+        """What `advance` runs; refused where it does not fit in memory."""
         rounds = rounds_at(self.config, int(state.step), self.geometry.layout.num_frames - 1)
         key = (frames.first, frames.last, rounds)
         if key not in self._compiled:
-            self._compiled[key] = self._compile(frames, rounds)
-        experiment, function = self._compiled[key]
+            experiment, function = self._compile(frames, rounds)
+            schedule = self._schedule(frames)
+            compiled = function.lower(state, experiment, schedule, jnp.int32(1)).compile()
+            require_memory(compiled, self.config)
+            self._compiled[key] = experiment, compiled
+        return self._compiled[key]
+
+    def _schedule(self, frames: FrameRange) -> Schedule:
         # Traced, so that a run whose length is set by the clock need not compile twice.
-        schedule = Schedule(
+        return Schedule(
             jnp.float32(self.config.num_updates),
             jnp.float32(frames.rate),
             jnp.float32(frames.rate_start),
         )
-        state, losses = function(state, experiment, schedule, jnp.int32(updates))
-        return state, losses[:updates]
 
-    def _compile(self, frames: FrameRange, rounds: int) -> tuple[Experiment, Callable]:
+    def _compile(self, frames: FrameRange, rounds: int) -> tuple[Experiment, Any]:
         intermediate = frames.first < self.geometry.layout.num_frames - 1
         size = self.config.updates_per_call
 

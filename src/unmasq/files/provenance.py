@@ -13,11 +13,18 @@ def provenance() -> str:
         text = f"unmasq {version('unmasq')}"
     except PackageNotFoundError:  # run from its source folder
         text = "unmasq (not installed)"
-    commit = _git("rev-parse", "--short", "HEAD")
-    if commit is None or _git("ls-files", "--error-unmatch", __file__) is None:
+    commit, modified = checkout()
+    if commit is None:
         return text
-    modified = " (modified)" if _git("status", "--porcelain", "--untracked-files=no") else ""
-    return f"{text}, commit {commit}{modified}"
+    return f"{text}, commit {commit[:7]}{' (modified)' if modified else ''}"
+
+
+def checkout() -> tuple[str | None, bool | None]:
+    """The commit that this file is part of, and whether tracked files differ from it."""
+    if _git("ls-files", "--error-unmatch", __file__) is None:  # installed, perhaps inside another
+        return None, None
+    modified = bool(_git("status", "--porcelain", "--untracked-files=no"))
+    return _git("rev-parse", "HEAD"), modified
 
 
 def _git(*arguments: str) -> str | None:
