@@ -5,12 +5,16 @@ made of such faults: one that flips more is split into them, as Stim's `decompos
 """
 
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unmasq.baselines.adapter import Baseline, import_extra
-from unmasq.problems.faults import FaultKey
+from unmasq.problems.faults import FaultKey, merge_faults
 from unmasq.problems.problem import DecodingProblem
+
+if TYPE_CHECKING:
+    import stim
 
 Parts = list[FaultKey]
 
@@ -28,7 +32,16 @@ class Matching(Baseline):
         return type(self), self._arguments
 
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
-        return self._decoder.decode_batch(syndromes).astype(np.uint8)
+        try:
+            return self._decoder.decode_batch(syndromes).astype(np.uint8)
+        except ValueError:  # a shot without any matching: it is predicted to flip nothing
+            return np.stack([self._decode_one(shot) for shot in syndromes])
+
+    def _decode_one(self, syndrome: np.ndarray) -> np.ndarray:
+        try:
+            return self._decoder.decode(syndrome).astype(np.uint8)
+        except ValueError:
+            return np.zeros(self.num_logicals, np.uint8)
 
 
 def is_matchable(problem: DecodingProblem) -> bool:
@@ -40,24 +53,30 @@ def is_matchable(problem: DecodingProblem) -> bool:
     return True
 
 
-def _split_model(problem: DecodingProblem):  # type: ignore[no-untyped-def] # Stim loads late
+def _split_model(problem: DecodingProblem) -> "stim.DetectorErrorModel":
     import stim
 
     dem = stim.DetectorErrorModel()
-    for parts, prior in zip(_parts_of_faults(problem), problem.priors.tolist(), strict=True):
-        targets: list[stim.DemTarget] = []
-        for detectors, logicals in parts:
-            if targets:
-                targets.append(stim.target_separator())
-            targets += [stim.target_relative_detector_id(d) for d in detectors]
-            targets += [stim.target_logical_observable_id(k) for k in logicals]
-        if targets:
-            dem.append("error", prior, targets)
+    for detectors, (logicals, prior) in _edges(problem).items():
+        targets = [stim.target_relative_detector_id(d) for d in detectors]
+        targets += [stim.target_logical_observable_id(k) for k in logicals]
+        dem.append("error", prior, targets)
     for detector in range(problem.num_detectors):
         dem.append("detector", [], [stim.target_relative_detector_id(detector)])
     for logical in range(problem.num_logicals):
         dem.append("logical_observable", [], [stim.target_logical_observable_id(logical)])
     return dem
+
+
+def _edges(problem: DecodingProblem) -> dict[tuple[int, ...], tuple[tuple[int, ...], float]]:
+    """{detectors: (logicals, prior)}; of edges that differ in their logicals the likeliest."""
+    parts = zip(_parts_of_faults(problem), problem.priors.tolist(), strict=True)
+    merged = merge_faults((edge, prior) for edges, prior in parts for edge in edges)
+    best: dict[tuple[int, ...], tuple[tuple[int, ...], float]] = {}
+    for (detectors, logicals), prior in merged.items():
+        if detectors not in best or best[detectors][1] < prior:
+            best[detectors] = (logicals, prior)
+    return best
 
 
 def _parts_of_faults(problem: DecodingProblem) -> list[Parts]:
