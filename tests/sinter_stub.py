@@ -6,7 +6,8 @@ sinter's suite imports this module by name, and so do the worker processes it st
 import jax.numpy as jnp
 
 from stub_network import StubNetwork
-from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+from unmasq.decoding.identity import Identity
 from unmasq.decoding.sinter_adapter import SinterDecoder, Structure
 
 

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from stub_network import StubNetwork
-from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+from unmasq.decoding.identity import Identity
 from unmasq.diffusion.masking import MASK
 
 

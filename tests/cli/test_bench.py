@@ -75,6 +75,10 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
         ((), "--model or --problem must be given"),
         ((*model, "--decoders", "bposd"), "Did you mean bposd-x"),
         ((*model, "--problem", tmp_path / "circuit"), "problem must be the one unmasq-"),
+        (
+            ("--problem", folder / "problem", "--decoders", "bposd-xz", "--batches", 64),
+            "--batches must be given with decoder unmasq: got bposd-xz",
+        ),
         ((*model, "--p", 0.05, "--batches", 0, "--seconds", 0.01), "batch must be at least 1"),
     ]
     for words, message in cases:

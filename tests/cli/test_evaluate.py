@@ -157,17 +157,23 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
         ((*problem, *model, "--steps", 2, "--threshold", 1), "must not be given together"),
         ((*problem, *model, "--dtype", "int8"), "dtype must be float32 or bfloat16"),
         ((*problem, *model, "--views", 4), "views must be 1 for this model"),
-        ((*problem, "--decoders", "bposd-xz", "--views", 4), "must hold unmasq for --views"),
-        ((*problem, "--decoders", "bposd-xz", "--guess"), "must hold unmasq for --guess"),
-        ((*problem, *model, "--guess"), "guess must be asked of a model that begins with belief"),
-        ((*problem, *model, "--guess", "--discard-below", 0.9), "guess and discard_below must not"),
-        ((*problem, *model, "--guess", "--discard-curve", "x.png"), "--guess and --discard-curve"),
+        ((*problem, *model, "--threshold", -1), "threshold must be at least 0: got -1"),
         ((*problem, "--decoders", "bposd-xz", "--cluster", "here"), "cluster must be local:N"),
         ((*problem, *model, "--cluster", "local:2", "--workers", 2), "choose one"),
     ]
     for words, message in cases:
         here = () if "--cluster" in words else ("--workers", 1)
         assert message in refusal(capsys, "evaluate", *words, *here), words
+
+
+@pytest.mark.parametrize("words", [
+    ("--steps", 3), ("--threshold", 4), ("--views", 4), ("--every-shot",), ("--discard-below", 0.9),
+    ("--discard-curve", "curve.png"), ("--dtype", "float32"), ("--batch", 64),
+])  # fmt: skip
+def test_options_of_the_network_are_refused_where_it_takes_no_part(folder, capsys, words):
+    problem = ("--problem", folder / "problem", "--decoders", "bposd-xz")
+    expected = f"{words[0]} must be given with decoder unmasq: got bposd-xz"
+    assert expected in refusal(capsys, "evaluate", *problem, *words)
 
 
 def test_a_model_of_another_problem_is_refused(folder, tmp_path, capsys):

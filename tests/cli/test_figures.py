@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from command_line import refusal, run
+from unmasq.decoding.asking import Asking
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Flags
 from unmasq.evaluation.stats_file import StatsFile
@@ -28,16 +29,20 @@ def add(path, errors: int, **changes) -> None:
 def results(tmp_path):
     folder = tmp_path / "results"
     folder.mkdir()
-    name, trained = "unmasq-01234567", {"model_hash": MODEL, "num_steps": 12}
+    name, trained = "unmasq-01234567", {"model_hash": MODEL, "asking": Asking(num_steps=12)}
     for p in (0.003, 0.004, 0.006):
         add(folder / "rates.csv", 9, p=p)
         add(folder / "rates.csv", 5, p=p, decoder=name, **trained)
     for steps in (1, 3):
-        swept = {**trained, "num_steps": steps}
+        swept = {**trained, "asking": Asking(num_steps=steps)}
         add(folder / "ways.csv", 7, decoder=f"{name},T={steps}", **swept)
-    add(folder / "ways.csv", 4, decoder=f"{name},views=4", views=4, **trained)
-    special = {**trained, "num_steps": 6, "guess": True}
-    add(folder / "ways.csv", 4, decoder=f"{name},T=6,guess", **special)
+    for special in (Asking(num_steps=12, views=4), Asking(num_steps=6, guess=True)):
+        add(
+            folder / "ways.csv",
+            4,
+            decoder=f"{name},{special.label(usual_steps=12)}",
+            **{**trained, "asking": special},
+        )
     return folder
 
 

@@ -123,7 +123,15 @@ def test_bad_input_is_one_line_and_writes_nothing(folder, tmp_path, capsys):
         ({"--model": "tinny"}, "model must be a weight file or a known name"),
         ({"--model": None}, "--model must be given"),
         ({"--decoder": "bpsod-xz"}, "Did you mean bposd-xz?"),
-        ({"--decoder": "bposd-xz"}, "--problem must be given for decoder bposd-xz"),
+        ({"--decoder": "bposd-xz"}, "--model must be given with decoder unmasq: got bposd-xz"),
+        (
+            {"--decoder": "bposd-xz", "--model": None},
+            "--problem must be given for decoder bposd-xz",
+        ),
+        (
+            {"--decoder": "bposd-xz", "--model": None, "--steps": 3},
+            "--steps must be given with decoder unmasq: got bposd-xz",
+        ),
         ({"--discard_below": 0.5}, "--discards_out and --discard_below must be given together"),
         ({"--steps": 99}, "steps must lie in 1..8: got 99"),
     ]

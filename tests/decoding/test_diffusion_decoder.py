@@ -17,8 +17,9 @@ from table_denoisers import (
     table_decoder,
 )
 from unmasq.codes import get_code
-from unmasq.decoding import Decoder, diffusion_decoder
+from unmasq.decoding import Decoder, passes
 from unmasq.decoding import compiled as compiled_module
+from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.rules import InSteps
 from unmasq.diffusion.gaussian import alphas_bar
@@ -35,6 +36,10 @@ def bits(shots: int, width: int = M, seed: int = 0) -> np.ndarray:
 
 def decoder(**settings) -> DiffusionDecoder:
     return table_decoder(random_table(K, rows=512), M, K, **settings)
+
+
+def compiled_function(asked, rule):
+    return compiled_module.compiled(asked._passes.structure, rule, K, asked.asking.dtype)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +120,7 @@ def test_clear_shots_leave_an_adaptive_batch_and_nothing_else_changes(threshold,
     asked = decoder(max_batch=32).with_threshold(threshold)
     syndromes = bits(53)
     split = asked.decode_soft(syndromes)
-    monkeypatch.setattr(diffusion_decoder, "SPLIT_FROM", 1000)
+    monkeypatch.setattr(passes, "SPLIT_FROM", 1000)
     whole = asked.decode_soft(syndromes)
     if threshold == 1.5:
         assert 0 < (whole.steps > 1).mean() < 1
@@ -140,9 +145,8 @@ def test_after_warming_up_nothing_is_compiled(shots):
     asked.warm_up(shots)
 
     def sizes():
-        rules = (asked.rule, InSteps(1))
-        functions = [compiled_module.compiled(asked._structure, r, K, asked.dtype) for r in rules]
-        return [function._cache_size() for function in functions]
+        rules = (asked._passes.rule, InSteps(1))
+        return [compiled_function(asked, rule)._cache_size() for rule in rules]
 
     before = sizes()
     asked.decode_batch(bits(shots))
@@ -180,7 +184,7 @@ def test_few_sizes_are_compiled():
     asked = decoder(max_batch=16)
     for shots in range(1, 40):
         asked.decode_batch(bits(shots))
-    function = compiled_module.compiled(asked._structure, asked.rule, K, asked.dtype)
+    function = compiled_function(asked, asked._passes.rule)
     assert compiled_module.compiled.cache_info().currsize == 1
     assert function._cache_size() == 5  # 1, 2, 4, 8, 16
 
@@ -306,19 +310,19 @@ def test_a_continuous_model_recovers_the_logicals():
 
 def test_bfloat16_stays_near_float32(trained, weights):
     syndromes = bits(64, 54, seed=5)
-    half = DiffusionDecoder.from_weights(weights, dtype="bfloat16")
-    assert half.dtype == "bfloat16"
+    half = DiffusionDecoder.from_weights(weights, Asking(dtype="bfloat16"))
+    assert half.asking.dtype == "bfloat16"
     exact, rough = (d.with_steps(1).decode_soft(syndromes) for d in (trained, half))
     difference = np.abs(exact.probabilities - rough.probabilities)
     assert 0 < difference.max() < 0.05
     with pytest.raises(ValueError, match="float32 or bfloat16: got 'float64'"):
-        DiffusionDecoder.from_weights(weights, dtype="float64")
+        Asking(dtype="float64")
 
 
 def test_loading_a_file_gives_the_decoder_of_its_weights(weight_file, trained):
     loaded = load(weight_file, dtype="bfloat16", max_batch=16)
     assert (loaded.name, loaded.identity) == (trained.name, trained.identity)
-    assert (loaded.dtype, loaded.max_batch) == ("bfloat16", 16)
+    assert (loaded.asking.dtype, loaded.max_batch) == ("bfloat16", 16)
 
 
 def test_a_pickled_decoder_answers_the_same(trained):

@@ -1,5 +1,6 @@
 """Networks that begin with belief propagation: every way of asking adds the guess back."""
 
+import dataclasses
 import pickle
 
 import equinox as eqx
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from unmasq.codes import get_code
-from unmasq.decoding import diffusion_decoder
+from unmasq.decoding import passes
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.compiled import compiled, compiled_guess
 from unmasq.decoding.diffusion_decoder import load
@@ -67,7 +68,7 @@ def decoder_of(folder, problem, network):
     path = folder / "n.safetensors"
     geometry, translates = geometry_for(CONFIG, problem), translates_of(problem)
     save_weights(path, network, CONFIG, geometry, header, np.float32, translates)
-    return load(path)
+    return load(path, Asking(guess=False))
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_where_nothing_is_left_the_answer_is_the_guess(silent, syndromes, guess,
 
 def test_views_vote_on_what_is_left(silent, syndromes, beginning, guess, monkeypatch):
     """No logical is flipped by nothing, in no view; where checks are left, views may differ."""
-    monkeypatch.setattr(diffusion_decoder, "SURE", 2.0)  # all shots are voted on
+    monkeypatch.setattr(passes, "SURE", 2.0)  # all shots are voted on
     solved = ~np.asarray(beginning.syndrome).any(axis=1)
     assert 0.5 < solved.mean() < 1
     found = silent.with_views(3).decode_batch(syndromes)
@@ -149,7 +150,7 @@ def test_the_network_is_asked_about_unsolved_shots_alone(asked, syndromes, guess
 
 
 def test_views_vote_on_unsolved_shots_alone(asked, syndromes, guess, solved, monkeypatch):
-    monkeypatch.setattr(diffusion_decoder, "SURE", 2.0)
+    monkeypatch.setattr(passes, "SURE", 2.0)
     voting = asked.with_views(3)
     found = voting.with_guess().decode_batch(syndromes)
     np.testing.assert_array_equal(found[solved], guess[solved])
@@ -162,20 +163,25 @@ def test_the_guess_of_a_shot_does_not_depend_on_its_batch(
     asked, syndromes, monkeypatch, shots, part
 ):
     whole = asked.with_guess().decode_batch(syndromes)
-    monkeypatch.setitem(diffusion_decoder.UNSOLVED_PART, "cpu", part)
+    monkeypatch.setitem(passes.UNSOLVED_PART, "cpu", part)
     found = asked.with_guess().decode_batch(syndromes[:shots])
     np.testing.assert_array_equal(found, whole[:shots])
 
 
 def test_a_guessing_decoder_compiles_beforehand_and_travels(asked, syndromes, monkeypatch):
-    monkeypatch.setitem(diffusion_decoder.UNSOLVED_PART, "cpu", 8)
+    monkeypatch.setitem(passes.UNSOLVED_PART, "cpu", 8)
     decoder = pickle.loads(pickle.dumps(asked.with_steps(2).with_guess()))
     assert decoder.name == f"{asked.name},T=2,guess"
     assert decoder.with_guess(False).name == f"{asked.name},T=2"
     decoder.warm_up(SHOTS)
     functions = [
-        compiled_guess(decoder._structure),
-        compiled(decoder._structure, decoder.rule, decoder.num_logicals, decoder.dtype),
+        compiled_guess(decoder._passes.structure),
+        compiled(
+            decoder._passes.structure,
+            decoder._passes.rule,
+            decoder.num_logicals,
+            decoder.asking.dtype,
+        ),
     ]
     sizes = [function._cache_size() for function in functions]
     assert all(sizes)
@@ -184,11 +190,24 @@ def test_a_guessing_decoder_compiles_beforehand_and_travels(asked, syndromes, mo
 
 
 def test_a_guess_is_refused_where_it_cannot_be(tmp_path, problem, asked):
-    with pytest.raises(ValueError, match="guess must not be asked with discards"):
-        asked.with_discard(0.9).with_guess()
     with pytest.raises(ValueError, match="guess and discard_below must not be given together"):
-        Asking(guess=True, discard_below=0.9)
+        asked.with_discard(0.9).with_guess()
     plain = load("bb72-circuit")
+    assert not plain.asking.guess
     with pytest.raises(ValueError, match="'bb72-circuit' does not"):
         plain.with_guess()
     assert plain.with_guess(False).name == plain.name
+
+
+def test_a_model_that_begins_with_a_guess_takes_it_by_itself_and_its_name_says_so(asked):
+    """The plain name stays that of every shot asked as trained: stored counts never mix."""
+    plain = asked.name
+    assert plain == f"unmasq-{asked.model_hash[:8]}"
+    best = asked.asked(Asking())
+    assert best.name == f"{plain},tau=4,guess"
+    assert best.with_guess(False).name == plain
+    assert best.with_steps(8).name == f"{plain},guess"
+    assert best.with_discard(0.9).name == f"{plain},discard=0.9"  # a guess has no confidence
+    assert pickle.loads(pickle.dumps(best)).name == best.name
+    untied = dataclasses.replace(asked.identity, trained_steps=1)  # it cannot unmask adaptively
+    assert untied.settled(Asking()).num_steps == 1

@@ -18,7 +18,8 @@ from tiny_network import write_tiny_network
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity, load
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
+from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import read_model
 from unmasq.decoding.sinter_adapter import (
     CompiledNetwork,
@@ -66,8 +67,6 @@ def test_the_registry_names_models_by_hash(name):
     assert list(sinter_decoders()) == [base + kind for base in ("unmasq", name) for kind in kinds]
     more = sinter_decoders(steps=[1], thresholds=[2.5], discard_below=0.5)
     assert {f"{name},T=1", f"{name},tau=2.5-sampler", f"{name}-discard0.5"} <= set(more)
-    guessing = set(sinter_decoders(guess=True)) - set(sinter_decoders())
-    assert guessing == {"unmasq,guess", "unmasq,guess-sampler"}  # this model cannot guess
 
 
 @pytest.mark.parametrize("by_hash", [False, True], ids=["alias", "hash"])
@@ -335,7 +334,9 @@ def test_our_sampler_compiles_one_size(monkeypatch):
     for shots in (1000, 3, 77, 1):
         compiled.sample(shots)
     decoder = compiled._decoder
-    function = compiled_module.compiled(decoder._structure, decoder.rule, 2, decoder.dtype)
+    function = compiled_module.compiled(
+        decoder._passes.structure, decoder._passes.rule, 2, decoder.asking.dtype
+    )
     assert function._cache_size() == 1
 
 
@@ -353,7 +354,9 @@ def test_small_batches_of_sinter_share_a_compiled_size_but_on_a_cpu(on_cpu, comp
     for size in (0, 1, 2, 5, 16, 31):
         found = network.decode_shots_bit_packed(bit_packed_detection_event_data=shots[:size])
         np.testing.assert_array_equal(found, together[:size])
-    function = compiled_module.compiled(decoder._structure, decoder.rule, 2, decoder.dtype)
+    function = compiled_module.compiled(
+        decoder._passes.structure, decoder._passes.rule, 2, decoder.asking.dtype
+    )
     assert function._cache_size() == compiled_sizes  # 1, 2, 8, 16 and 32 on a CPU
 
 

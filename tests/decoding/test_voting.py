@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from unmasq.codes import get_code, gf2
-from unmasq.decoding import diffusion_decoder
+from unmasq.decoding import passes
+from unmasq.decoding.asking import Asking
 from unmasq.decoding.compiled import compiled_vote
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.voting import count_votes
@@ -56,14 +57,19 @@ def save(path, problem, ties="tied", translates=None):
 
 
 @pytest.fixture(scope="module")
-def decoder(tmp_path_factory, problem, translates):
+def weights(tmp_path_factory, problem, translates):
     path = tmp_path_factory.mktemp("weights") / "tiny.safetensors"
-    return load(save(path, problem, translates=translates))
+    return load_weights(save(path, problem, translates=translates))
+
+
+@pytest.fixture(scope="module")
+def decoder(weights):
+    return DiffusionDecoder.from_weights(weights)
 
 
 @pytest.fixture
 def all_vote(monkeypatch):
-    monkeypatch.setattr(diffusion_decoder, "SURE", 2.0)
+    monkeypatch.setattr(passes, "SURE", 2.0)
 
 
 def moved(problem, syndromes, sources):
@@ -134,7 +140,7 @@ def test_a_vote_of_the_whole_group_moves_with_the_shot(
 def test_only_unsure_shots_are_voted_on(decoder, syndromes, monkeypatch):
     alone = decoder.decode_soft(syndromes)
     cut = float(np.median(alone.confidence))
-    monkeypatch.setattr(diffusion_decoder, "SURE", cut)
+    monkeypatch.setattr(passes, "SURE", cut)
     found = decoder.with_views(9).decode_soft(syndromes)
     sure = alone.confidence >= cut
     assert 0 < sure.sum() < SHOTS
@@ -150,9 +156,9 @@ def test_neither_padding_nor_cutting_changes_a_vote(decoder, syndromes, all_vote
     small = DiffusionDecoder(
         decoder._network,
         decoder.identity,
+        Asking(views=3),
         max_batch=8,
         translates=decoder.translates,
-        views=3,
     ).decode_soft(syndromes[:21])
     np.testing.assert_array_equal(small.logicals, together.logicals[:21])
     np.testing.assert_allclose(small.log_likelihood, together.log_likelihood[:21], atol=1e-4)
@@ -169,7 +175,7 @@ def test_the_name_tells_of_the_vote_and_it_pickles(decoder, syndromes, all_vote)
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda d: d.with_views(0), r"views must lie in 1\.\.36: got 0\."),
+    (lambda d: d.with_views(0), r"views must be at least 1: got 0\."),
     (lambda d: d.with_views(37), r"views must lie in 1\.\.36: got 37\."),
 ])  # fmt: skip
 def test_what_cannot_vote_is_refused(decoder, change, message):
@@ -183,27 +189,30 @@ def test_a_model_without_a_symmetry_or_its_maps_is_refused(tmp_path, problem, tr
     for path in (free, old):
         with pytest.raises(ValueError, match="views must be 1 for this model"):
             load(path).with_views(2)
-        with pytest.raises(ValueError, match="views must lie in 1"):
+        with pytest.raises(ValueError, match="views must be at least 1"):
             load(path).with_views(0)
-        assert load(path).with_views(1).views == 1
+        assert load(path).with_views(1).asking.views == 1
 
 
-def test_views_without_maps_or_memory_are_refused(decoder):
+def test_views_without_maps_or_memory_are_refused(decoder, weights):
     message = "views must be 1 for this model"
+    identity = dataclasses.replace(decoder.identity, max_views=1)
     with pytest.raises(ValueError, match=message):
-        DiffusionDecoder(decoder._network, decoder.identity, views=5)
-    continuous = dataclasses.replace(decoder.identity, objective="continuous", trained_steps=20)
-    asked = DiffusionDecoder(decoder._network, continuous, translates=decoder.translates)
+        DiffusionDecoder(decoder._network, identity, Asking(views=5))
+    header = {**weights.header, "objective": "continuous", "num_steps": 20}
+    continuous = DiffusionDecoder.from_weights(dataclasses.replace(weights, header=header))
     with pytest.raises(ValueError, match=message):
-        asked.with_views(5)
+        continuous.with_views(5)
 
 
 def test_a_vote_is_compiled_when_warming_up(decoder, syndromes, all_vote):
     compiled_vote.cache_clear()
     voters = decoder.with_views(5)
     voters.warm_up(16)
-    leaves, structure = voters._voters
-    function = compiled_vote(structure, voters.rule, voters.num_logicals, voters.dtype)
+    _, structure = voters._passes.voters
+    function = compiled_vote(
+        structure, voters._passes.rule, voters.num_logicals, voters.asking.dtype
+    )
     assert function._cache_size() == 1
     voters.decode_batch(syndromes[:16])
     assert function._cache_size() == 1

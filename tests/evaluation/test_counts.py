@@ -1,12 +1,16 @@
 """Counts add up, in any order and grouping, and refuse what must not be added."""
 
+import csv
 import dataclasses
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unmasq.decoding.asking import Asking
 from unmasq.evaluation.counts import Counts, Point
 
 POINT = Point("stub", "rep3", 0.1, 3, 2, "X", "custom", "5eed", "f00d")
@@ -80,17 +84,21 @@ OTHERS = {
     "seed": 1,
     "code": "bb18",
     "model_hash": "beef",
-    "dtype": "bfloat16",
+    "asking": Asking(num_steps=2, dtype="float32"),
+}
+WAYS = {
     "num_steps": 2,
     "threshold": 1.0,
     "views": 4,
     "guess": True,
     "discard_below": 0.9,
+    "dtype": "bfloat16",
 }
 
 
 def test_every_field_of_a_point_is_tried_below():
     assert {field.name for field in dataclasses.fields(Point)} == {*OTHERS, "num_logicals"}
+    assert {field.name for field in dataclasses.fields(Asking)} == set(WAYS)
 
 
 @pytest.mark.parametrize("field", OTHERS)
@@ -99,6 +107,32 @@ def test_counts_of_another_point_are_not_added(field):
     assert other.strong_id != POINT.strong_id
     with pytest.raises(ValueError, match=f"one point to be added: got {field} "):
         Counts(POINT) + Counts(other)
+
+
+@pytest.mark.parametrize("field", WAYS)
+def test_counts_of_another_way_of_asking_are_not_added(field):
+    one, other = (
+        dataclasses.replace(POINT, asking=Asking(**way)) for way in ({}, {field: WAYS[field]})
+    )
+    assert other.strong_id != one.strong_id
+    assert other.metadata[field] == WAYS[field]
+    with pytest.raises(ValueError, match="one point to be added: got asking "):
+        Counts(one) + Counts(other)
+
+
+def test_stored_counts_are_told_apart_as_when_they_were_stored():
+    """Every row of results/ has the id that its own metadata gives today."""
+    rows = 0
+    for path in sorted((Path(__file__).parents[2] / "results").glob("*.csv")):
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file, skipinitialspace=True):
+                metadata = json.loads(row["json_metadata"])
+                if "structure_id" in metadata:
+                    point = Point.from_metadata(row["decoder"], metadata)
+                    assert point.strong_id == row["strong_id"], (path, row["decoder"])
+                    assert point.metadata == metadata
+                    rows += 1
+    assert rows > 100
 
 
 def test_common_shots_depend_on_problem_noise_and_seed_alone():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import sinter
 
+from unmasq.decoding.asking import Asking
 from unmasq.evaluation import stats_file
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Flags, failures_path, paired_counts, read_flags
@@ -29,9 +30,9 @@ POINT = Point(
     "f00d",
     code="bb18",
     model_hash="0123abcd" * 4,
-    num_steps=3,
+    asking=Asking(3, None, 1, False, None, "float32"),
 )
-OTHER = dataclasses.replace(POINT, decoder="bposd-x", model_hash=None, num_steps=None)
+OTHER = dataclasses.replace(POINT, decoder="bposd-x", model_hash=None, asking=None)
 
 
 def results(seed: int, shots: int = 1000) -> tuple[np.ndarray, np.ndarray]:

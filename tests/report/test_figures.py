@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from unmasq.decoding.asking import Asking
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.latency import Latency, Throughput, Timing
 from unmasq.evaluation.postselection import DiscardCurve, DiscardPoint
@@ -98,7 +99,7 @@ def test_two_points_are_joined_by_no_line(points):
 
 
 def test_networks_come_first_and_two_of_one_name_show_their_hashes():
-    twice = [counts(9, decoder=f"unmasq-{i}{i}", num_steps=12) for i in (1, 2)]
+    twice = [counts(9, decoder=f"unmasq-{i}{i}", asking=Asking(num_steps=12)) for i in (1, 2)]
     assert labels(error_rate_figure([counts(10), *twice])) == [
         "unmasq, T = 12 [unmasq-11] (1,000 shots)",
         "unmasq, T = 12 [unmasq-22] (1,000 shots)",
@@ -114,7 +115,9 @@ def test_no_numbers_of_an_axis_touch():
 
 
 def test_steps_are_on_the_axis_of_the_sweep():
-    sweep = [counts(30 - T, num_steps=T, decoder=f"unmasq-01,T={T}") for T in (1, 6, 12)]
+    sweep = [
+        counts(30 - T, asking=Asking(num_steps=T), decoder=f"unmasq-01,T={T}") for T in (1, 6, 12)
+    ]
     figure = steps_figure([*sweep, counts(50)])  # a baseline has no steps
     (container,) = figure.axes[0].containers
     np.testing.assert_allclose(container[0].get_xdata(orig=False), [1, 6, 12])

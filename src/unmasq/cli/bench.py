@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unmasq.cli.decoder_choice import NETWORK, problem_and_model, require_heeded
+
 if TYPE_CHECKING:
     import numpy as np
 
     from unmasq.decoding.decoder import Decoder
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
-    from unmasq.evaluation.contenders import NetworkSettings
     from unmasq.evaluation.latency import Timing
     from unmasq.problems.problem import DecodingProblem
 
-NETWORK = "unmasq"
 DEFAULT_P = 0.003
 DEFAULT_CAPACITY_P = 0.05  # where data qubits fail once, and nothing else does
 CPU_BATCHES = (32, 256)
@@ -49,10 +49,6 @@ def bench(
         list[int] | None,
         typer.Option(help="Translates that vote on shots the network is not sure of; 1 for none."),
     ] = None,
-    guess: Annotated[
-        bool,
-        typer.Option("--guess", help="Take the first guess (BP's) where it explains the syndrome."),
-    ] = False,
     batches: Annotated[list[int] | None, typer.Option(help="Batch sizes.")] = None,
     seconds: Annotated[float, typer.Option(help="Time for each measurement.")] = 2.0,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
@@ -63,8 +59,6 @@ def bench(
     json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
 ) -> None:
     """Time decoders on real shots; compilation is not in the numbers."""
-    from unmasq.cli.evaluate import problem_and_model
-    from unmasq.evaluation.contenders import NetworkSettings
     from unmasq.shots.reader import ShotReader
 
     if figure is not None:
@@ -72,15 +66,14 @@ def bench(
 
         check_figure_path(figure)
     names = decoders or [NETWORK]
-    if guess and NETWORK not in names:
-        raise ValueError(f"--decoders must hold {NETWORK} for --guess: got {', '.join(names)}.")
+    network_alone = {"--steps": steps, "--threshold": threshold, "--views": views}
+    require_heeded(names, {**network_alone, "--batches": batches, "--dtype": dtype})
     decoding_problem, model = problem_and_model(names, model, problem, [p or DEFAULT_P])
     if problem is None and decoding_problem.noise == "code-capacity":
         p = p or DEFAULT_CAPACITY_P
     if p is not None:
         decoding_problem = decoding_problem.at(p)
-    settings = NetworkSettings(guess=guess or None, dtype=dtype)
-    timed = _decoders(names, decoding_problem, model, steps, threshold or [], views or [], settings)
+    timed = _decoders(names, decoding_problem, model, steps, threshold or [], views or [], dtype)
     syndromes, _ = ShotReader(decoding_problem, seed).read(0, 1024)
     timings = _time_all(timed, syndromes, batches, seconds)
     _print(timings, decoding_problem, json_output)
@@ -97,8 +90,9 @@ def _decoders(
     steps: Sequence[int] | None,
     thresholds: Sequence[float],
     views: Sequence[int],
-    settings: "NetworkSettings",
+    dtype: str | None,
 ) -> "list[Decoder]":
+    from unmasq.decoding.diffusion_decoder import load
     from unmasq.evaluation.contenders import baseline
     from unmasq.evaluation.jobs import Job, require_structure
 
@@ -108,10 +102,12 @@ def _decoders(
             found.append(Job(baseline(name), problem).make_decoder())
             continue
         assert model is not None
-        decoder = settings.load(model)
+        decoder = load(model, dtype=dtype)
         require_structure(decoder.name, decoder.structure_id, problem)
         chosen = steps or _sweep(decoder)
         asked = [decoder.with_steps(T) for T in chosen] or [decoder]
+        if steps is None and decoder.asking.guess:
+            asked.insert(0, decoder)  # as it is best asked
         asked += [decoder.with_threshold(tau) for tau in thresholds]
         found += [one.with_views(count) for one in asked for count in views] if views else asked
     return found

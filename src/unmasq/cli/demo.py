@@ -82,12 +82,13 @@ def _measure(
 ) -> "tuple[list[Counts], list[Comparison]]":
     """Counts p by p, network first; and on which shots only one of the two failed."""
     from unmasq.cli.counts_display import CountsDisplay
+    from unmasq.decoding.asking import Asking
     from unmasq.evaluation.collect import Limits, collect
-    from unmasq.evaluation.contenders import NetworkSettings, baseline, network
+    from unmasq.evaluation.contenders import baseline, network
     from unmasq.evaluation.failures import compare
 
     steps = min(STEPS, problem.num_logicals)
-    contenders = [network(MODEL, NetworkSettings(steps=steps)), baseline(BASELINE)]
+    contenders = [network(MODEL, Asking(num_steps=steps)), baseline(BASELINE)]
     with tempfile.TemporaryDirectory(prefix="unmasq-") as folder, CountsDisplay() as display:
         path = Path(folder) / "stats.csv"  # which shots failed is kept beside it
         counts = collect(

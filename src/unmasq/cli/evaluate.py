@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmasq.cli.decoder_choice import NETWORK, problem_and_model, require_heeded
+
 if TYPE_CHECKING:
     from unmasq.evaluation.collect import Limits
     from unmasq.evaluation.contenders import Contender
     from unmasq.evaluation.counts import Counts
     from unmasq.problems.problem import DecodingProblem
 
-NETWORK = "unmasq"  # stands for the model's own name, unmasq-<hash8>
 DEFAULT_MAX_SHOTS = 10_000
 
 
@@ -62,9 +63,12 @@ def evaluate(
         list[int] | None,
         typer.Option(help="Translates that vote on shots the network is not sure of."),
     ] = None,
-    guess: Annotated[
+    every_shot: Annotated[
         bool,
-        typer.Option("--guess", help="Take the first guess (BP's) where it explains the syndrome."),
+        typer.Option(
+            "--every-shot",
+            help="Ask also about shots that BP solves, where a model begins with it.",
+        ),
     ] = False,
     discard_below: Annotated[
         float | None, typer.Option(help="Discard shots of lower confidence (post-selection).")
@@ -100,25 +104,27 @@ def evaluate(
 
             check_figure_path(path)
     names = decoders or [NETWORK]
-    asked = {
-        "--steps": steps,
-        "--threshold": threshold,
-        "--views": views,
-        "--guess": guess or None,
-    }
-    given = [option for option, value in asked.items() if value is not None]
-    if given and NETWORK not in names:
-        raise ValueError(f"--decoders must hold {NETWORK} for {given[0]}: got {', '.join(names)}.")
-    if guess and discard_curve is not None:
-        raise ValueError("--guess and --discard-curve must not be given together: choose one.")
-    decoding_problem, model = problem_and_model(names, model, problem, p)
-    settings = {
+    asked: dict[str, Any] = {
         "threshold": threshold,
-        "guess": guess or None,
+        "guess": False if every_shot else None,
         "discard_below": discard_below,
         "dtype": dtype,
     }
-    contenders = _contenders(names, model, steps, views, settings)
+    require_heeded(
+        names,
+        {
+            "--steps": steps,
+            "--threshold": threshold,
+            "--views": views,
+            "--every-shot": every_shot or None,
+            "--discard-below": discard_below,
+            "--discard-curve": discard_curve,
+            "--dtype": dtype,
+            "--batch": batch,
+        },
+    )
+    decoding_problem, model = problem_and_model(names, model, problem, p)
+    contenders = _contenders(names, model, steps, views, asked)
     limits = _limits(contenders, max_shots or [], max_errors or [])
     if cluster is not None and workers is not None:
         raise ValueError("--cluster and --workers must not be given together: choose one.")
@@ -150,43 +156,16 @@ def evaluate(
         _draw_discards(discard_curve, contenders, decoding_problem, counts)
 
 
-def problem_and_model(
-    names: Sequence[str], model: str | None, problem_file: Path | None, p: Sequence[float] | None
-) -> "tuple[DecodingProblem, str | None]":
-    """What to decode, and the weights if the network takes part."""
-    from unmasq.decoding.model_store import find_model, known_models, model_for_structure
-    from unmasq.evaluation.model_problem import problem_of_model
-    from unmasq.problems.problem_file import load_problem
-
-    if problem_file is None:
-        if model is None:
-            raise ValueError("--model or --problem must be given: they say what to decode.")
-        if not p:
-            raise ValueError(
-                "--p must be given with --model alone: it says how noisy the shots are."
-            )
-        return problem_of_model(find_model(model), p[0]), model
-    problem = load_problem(problem_file)
-    if NETWORK in names and model is None:
-        found = model_for_structure(problem.structure_id, known_models())
-        if found is None:
-            raise ValueError(
-                f"--model must be given to decode with {NETWORK}: no known model was trained for "
-                f"{problem_file} (structure {problem.structure_id}). Or name --decoders without it."
-            )
-        model = str(found.path)
-    return problem, model
-
-
 def _contenders(
     names: Sequence[str],
     model: str | None,
     steps: Sequence[int] | None,
     views: Sequence[int] | None,
-    settings: dict[str, Any],
+    asked: dict[str, Any],
 ) -> "list[Contender]":
     """The decoders by name; the network once for every number of steps and of views."""
-    from unmasq.evaluation.contenders import NetworkSettings, baseline, network
+    from unmasq.decoding.asking import Asking
+    from unmasq.evaluation.contenders import baseline, network
 
     found = []
     for name in names:
@@ -197,7 +176,7 @@ def _contenders(
         every: Sequence[int | None] = steps or [None]
         votes: Sequence[int | None] = views or [None]
         for T, V in itertools.product(every, votes):
-            found.append(network(model, NetworkSettings(steps=T, views=V, **settings)))
+            found.append(network(model, Asking(num_steps=T, views=V, **asked)))
     return found
 
 
@@ -276,11 +255,11 @@ def _draw_discards(
     from unmasq.evaluation.postselection import measure_discards
     from unmasq.report.figures import discard_figure, save_figure
 
-    networks = [c for c in contenders if c.model_hash is not None]
-    if not networks:
-        raise ValueError(f"--discard-curve must have {NETWORK} among --decoders: got none.")
-    decoder: Any = networks[0].make(problem)
-    measured = [c for c in counts if c.point.decoder == networks[0].name and c.shots]
+    contender = next(c for c in contenders if c.asking is not None)
+    decoder: Any = contender.make(problem)
+    if decoder.asking.guess:
+        decoder = decoder.with_guess(False)  # which has no confidence
+    measured = [c for c in counts if c.point.decoder == contender.name and c.shots]
     curves = [
         measure_discards(decoder, problem.at(c.point.p), c.shots, c.point.seed) for c in measured
     ]

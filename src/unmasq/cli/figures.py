@@ -110,9 +110,9 @@ def _draw(
 
 def _is_plain(counts: "Counts") -> bool:
     """Asked in T steps and in no other special way."""
-    point = counts.point
-    special = (point.views, point.guess, point.discard_below)
-    return point.num_steps is not None and all(value is None for value in special)
+    asking = counts.point.asking
+    plain = {"num_steps", "dtype"}
+    return asking is not None and asking.num_steps is not None and asking.metadata.keys() <= plain
 
 
 def _read(path: Path, meaning: str) -> dict[str, Any]:

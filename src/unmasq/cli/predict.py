@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unmasq.cli.decoder_choice import NETWORK, require_heeded
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
     from unmasq.decoding.soft_output import SoftOutput
 
-NETWORK = "unmasq"
 FORMATS = "b8, 01, dets, r8 or hits."  # as Stim writes and reads them
 BATCH = 8192  # shots between two steps of the progress bar
 
@@ -55,14 +56,11 @@ def predict(
     views: Annotated[
         int | None, typer.Option(help="Translates that vote on shots the network is not sure of.")
     ] = None,
-    guess: Annotated[
-        bool,
-        typer.Option("--guess", help="Take the first guess (BP's) where it explains the syndrome."),
-    ] = False,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
 ) -> None:
     """Predict observables from detection events. The flags are sinter's."""
-    from unmasq.evaluation.contenders import NetworkSettings
+    from unmasq.decoding.asking import Asking
+    from unmasq.decoding.diffusion_decoder import load
     from unmasq.files.atomic import require_distinct
     from unmasq.shots.formats import read_shot_file, require_format, write_shot_file
 
@@ -79,29 +77,33 @@ def predict(
     require_format(discards_out_format, "--discards_out_format")
     if (discards_out is None) != (discard_below is None):
         raise ValueError("--discards_out and --discard_below must be given together.")
+    network_alone = {
+        "--model": model,
+        "--probabilities_out": probabilities_out,
+        "--discards_out": discards_out,
+        "--steps": steps,
+        "--threshold": threshold,
+        "--views": views,
+        "--dtype": dtype,
+    }
+    require_heeded([decoder], network_alone)
     if decoder != NETWORK:
-        if guess:
-            raise ValueError(f"--decoder must be {NETWORK} for --guess: got {decoder}.")
-        if probabilities_out is not None or discards_out is not None:
-            raise ValueError(f"--decoder must be {NETWORK} for probabilities: got {decoder}.")
         baseline = _baseline(decoder, problem)
         syndromes = read_shot_file(dets, dets_format, baseline.num_detectors)
         write_shot_file(obs_out, obs_out_format, _decode_all(baseline, syndromes))
         _say_count(len(syndromes), obs_out)
         return
-    if guess and probabilities_out is not None:
-        raise ValueError("--guess and --probabilities_out must not be given together: choose one.")
     if model is None:
         raise ValueError("--model must be given: a name that `unmasq models` lists, or a file.")
-    settings = NetworkSettings(
-        steps=steps,
+    asking = Asking(
+        num_steps=steps,
         threshold=threshold,
         views=views,
-        guess=guess or None,
+        guess=None if probabilities_out is None else False,  # which has none
         discard_below=discard_below,
         dtype=dtype,
     )
-    network = settings.load(model)
+    network = load(model, asking)
     syndromes = read_shot_file(dets, dets_format, network.num_detectors)
     soft = _decode_softly(network, syndromes)
     write_shot_file(obs_out, obs_out_format, soft.logicals)

@@ -1,40 +1,89 @@
-"""`Asking`: the ways to ask a trained network, as one value without jax, which sinter pickles."""
+"""`Asking`: how a trained network is asked, as one value without jax, which sinter pickles.
+
+Decoders, sinter's adapter, contenders, points of counts and the command line all hold this value.
+`Identity.settled` fills in what is left open and refuses what a model cannot do.
+"""
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+DTYPES = ("float32", "bfloat16")
 
 
 @dataclasses.dataclass(frozen=True)
 class Asking:
-    """How a network is asked; what is None stays as it was trained."""
+    """A way of asking; what is None is the model's own way.
 
-    steps: int | None = None  # T
+    >>> Asking(num_steps=6, views=36).label()
+    'T=6,views=36'
+    """
+
+    num_steps: int | None = None  # T
     threshold: float | None = None  # tau of adaptive unmasking
-    views: int | None = None  # translates that vote on unsure shots
-    guess: bool | None = None  # taken where it explains the syndrome
+    views: int | None = None  # translates that vote on unsure shots; 1 for none
+    guess: bool | None = None  # BP's, taken where it explains the syndrome; False asks every shot
     discard_below: float | None = None  # confidence
+    dtype: str | None = None  # float32 and bfloat16 do not predict alike
 
     def __post_init__(self) -> None:
-        rivals = (("steps", "threshold"), ("guess", "discard_below"))
-        for names in rivals:
-            given = [name for name in names if getattr(self, name) is not None]
-            if len(given) > 1:
-                raise ValueError(
-                    f"{given[0]} and {given[1]} must not be given together: choose one."
-                )
-
-    def __call__(self, decoder: "DiffusionDecoder") -> "DiffusionDecoder":
-        if self.steps is not None:
-            decoder = decoder.with_steps(self.steps)
+        if self.num_steps is not None and self.threshold is not None:
+            raise ValueError("steps and threshold must not be given together: choose one.")
+        if self.guess and self.discard_below is not None:
+            raise ValueError(
+                "guess and discard_below must not be given together: a guess has no confidence."
+            )
+        for name, count in (("steps", self.num_steps), ("views", self.views)):
+            if count is not None and count < 1:
+                raise ValueError(f"{name} must be at least 1: got {count}.")
         if self.threshold is not None:
-            decoder = decoder.with_threshold(self.threshold)
-        if self.views is not None:
-            decoder = decoder.with_views(self.views)
-        if self.guess is not None:
-            decoder = decoder.with_guess(self.guess)
+            if not self.threshold >= 0:
+                raise ValueError(f"threshold must be at least 0: got {self.threshold}.")
+            object.__setattr__(self, "threshold", float(self.threshold))  # 4 and 4.0 are one way
         if self.discard_below is not None:
-            decoder = decoder.with_discard(self.discard_below)
-        return decoder
+            require_probability(self.discard_below)
+        if self.dtype is not None and self.dtype not in DTYPES:
+            raise ValueError(f"dtype must be {' or '.join(DTYPES)}: got '{self.dtype}'.")
+
+    def but(self, **changes: Any) -> "Asking":
+        """With some fields changed; T and tau take each other's place."""
+        rivals = {"num_steps": "threshold", "threshold": "num_steps"}
+        cleared = {rivals[name]: None for name in changes if name in rivals}
+        return dataclasses.replace(self, **{**cleared, **changes})
+
+    def label(self, usual_steps: int | None = None) -> str:
+        """'T=6', 'tau=4,guess', ...: what follows a model's name in files; '' if as trained.
+
+        T is told where it is not the one the model was trained with. The dtype is not: counts
+        have it beside the name.
+        """
+        parts = {
+            f"T={self.num_steps}": self.num_steps not in (None, usual_steps),
+            f"tau={self.threshold or 0:g}": self.threshold is not None,
+            f"views={self.views}": (self.views or 1) > 1,
+            "guess": self.guess,
+            f"discard={self.discard_below or 0:g}": self.discard_below is not None,
+        }
+        return ",".join(part for part, told in parts.items() if told)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """For stored counts: what is set and not plain. Files are told apart by it."""
+        fields = dataclasses.asdict(self)
+        return {k: v for k, v in fields.items() if v is not None and v != _PLAIN.get(k)}
+
+    @staticmethod
+    def from_metadata(metadata: Mapping[str, Any]) -> "Asking | None":
+        """The way that counts were stored with; None for decoders that are no networks."""
+        names = [field.name for field in dataclasses.fields(Asking)]
+        found = {name: metadata[name] for name in names if name in metadata}
+        return Asking(**{**_PLAIN, **found}) if found else None
+
+
+_PLAIN: dict[str, Any] = {"views": 1, "guess": False}  # of a settled way
+
+
+def require_probability(below: float) -> None:
+    """Refuses a confidence that is none."""
+    if not 0 < below < 1:
+        raise ValueError(f"discard_below must lie between 0 and 1: got {below}.")

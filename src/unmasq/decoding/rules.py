@@ -1,7 +1,6 @@
 """How a trained network is asked: each rule turns one batch of syndromes into logicals.
 
-A rule is a small value, so that decoders which ask alike share one compiled function. `label` goes
-into the decoder's name where the rule is not the network's own.
+A rule is a small value, so that decoders which ask alike share one compiled function.
 """
 
 import abc
@@ -11,6 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float, Float32, Int32, UInt8
 
+from unmasq.decoding.asking import Asking
+from unmasq.decoding.identity import Identity
 from unmasq.decoding.noise_removal import remove_noise
 from unmasq.decoding.unmasking import Unmasked, unmask, unmask_adaptively, unmask_in_order
 
@@ -18,9 +19,6 @@ from unmasq.decoding.unmasking import Unmasked, unmask, unmask_adaptively, unmas
 @runtime_checkable
 class Rule(Protocol):
     """Asks a network for the logicals of a batch."""
-
-    @property
-    def label(self) -> str: ...
 
     def __hash__(self) -> int: ...
 
@@ -47,10 +45,6 @@ class InSteps(MemoryRule):
 
     num_steps: int
 
-    @property
-    def label(self) -> str:
-        return f"T={self.num_steps}"
-
     def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
         denoise = functools.partial(network.denoise, memory)
         return unmask(denoise, memory.shape[1], num_logicals, self.num_steps)
@@ -62,10 +56,6 @@ class Adaptively(MemoryRule):
 
     threshold: float
 
-    @property
-    def label(self) -> str:
-        return f"tau={self.threshold:g}"
-
     def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
         denoise = functools.partial(network.denoise, memory)
         return unmask_adaptively(denoise, memory.shape[1], num_logicals, self.threshold)
@@ -74,10 +64,6 @@ class Adaptively(MemoryRule):
 @dataclasses.dataclass(frozen=True)
 class InOrder(MemoryRule):
     """One bit after the other: the autoregressive decoder."""
-
-    @property
-    def label(self) -> str:
-        return "in-order"
 
     def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
         denoise = functools.partial(network.denoise, memory)
@@ -91,10 +77,6 @@ class FromNoise:
     trained_steps: int
     num_steps: int
 
-    @property
-    def label(self) -> str:
-        return f"T={self.num_steps}"
-
     def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
         def predict(noisy: Float32[Array, "B K"], t: Int32[Array, " B"]) -> Float32[Array, "B K"]:
             return network(noisy, syndrome, t)
@@ -102,3 +84,14 @@ class FromNoise:
         return remove_noise(
             predict, syndrome.shape[0], num_logicals, self.trained_steps, self.num_steps
         )
+
+
+def rule_of(identity: Identity, asking: Asking) -> Rule:
+    """The rule of a settled way of asking."""
+    if asking.threshold is not None:
+        return Adaptively(asking.threshold)
+    if asking.num_steps is None:
+        return InOrder()
+    if identity.objective == "continuous":
+        return FromNoise(identity.trained_steps, asking.num_steps)
+    return InSteps(asking.num_steps)

@@ -3,7 +3,8 @@
 A network knows one problem. The names say how its weights are chosen:
 
     unmasq             the known model that was trained for the task's error model
-    unmasq-<hash8>     this very model; other error models are refused
+    unmasq-<hash8>     this very model, as it was trained; other error models are refused
+    ...,T=6            asked in another way, as in all result files
     ...-discard        with sinter's discard flag on shots of low confidence
     ...-sampler        a `sinter.Sampler` that keeps an accelerator busy
 
@@ -25,6 +26,7 @@ import sinter
 from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
+from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_structure
 from unmasq.problems.faults import fault_columns
 from unmasq.problems.problem import DecodingProblem, Layout
@@ -46,47 +48,50 @@ def sinter_decoders(
     steps: Sequence[int] = (),
     thresholds: Sequence[float] = (),
     views: Sequence[int] = (),
-    guess: bool = False,
     discard_below: float = DISCARD_BELOW,
 ) -> dict[str, sinter.Decoder | sinter.Sampler]:
     """All known models for sinter, by name.
 
-    Models are asked as they were trained; every T in `steps`, every tau in `thresholds` and every
-    number of voting `views` adds entries such as 'unmasq-<hash8>,T=1'. With `guess` each comes
-    again as 'unmasq-<hash8>,T=1,guess', for models that begin with belief propagation. A
-    `discard_below` other than 0.9 is part of the names: 'unmasq-<hash8>-discard0.99'.
+    'unmasq' asks a model as it is best asked, 'unmasq-<hash8>' about every shot as it was trained.
+    Models that begin with belief propagation come again by the full name of their best way, such
+    as 'unmasq-<hash8>,tau=4,guess'. Every T in `steps`, every tau in `thresholds` and every number
+    of voting `views` adds entries such as 'unmasq,T=1' and 'unmasq-<hash8>,T=1'. A `discard_below`
+    other than 0.9 is part of the names: 'unmasq-<hash8>-discard0.99'.
 
     >>> [name for name in sinter_decoders() if not name.startswith("unmasq-")]
     ['unmasq']
     """
     from unmasq.decoding.sinter_sampler import SinterSampler
 
+    ways = [Asking(num_steps=count) for count in steps]
+    ways += [Asking(threshold=tau) for tau in thresholds]
+    ways += [Asking(views=count) for count in views]
     files = known_models()
-    models = [OneModel(str(model.path), model.model_hash) for model in files]
-    guessing = {file.decoder_name for file in files if file.header["network"].get("bp_iterations")}
-    finders: dict[str, Find] = {"unmasq": ByStructure(tuple(models))}
-    for model in models:
-        finders.setdefault(f"unmasq-{model.model_hash[:8]}", model)
-    ways = {"": Asking()}
-    ways |= {f",T={count}": Asking(steps=count) for count in steps}
-    ways |= {f",tau={tau:g}": Asking(threshold=tau) for tau in thresholds}
-    ways |= {f",views={count}": Asking(views=count) for count in views}
-    if guess:
-        ways |= {f"{way},guess": dataclasses.replace(ways[way], guess=True) for way in ways}
+    models = [OneModel(str(file.path), file.model_hash) for file in files]
+    asked: dict[str, tuple[Find, Asking]] = {}
+    for way in (Asking(), *ways):
+        asked[_joined("unmasq", way.label())] = ByStructure(tuple(models)), way
+    for file, model in zip(files, models, strict=True):
+        for way in (Asking(), *ways):
+            name = _joined(file.decoder_name, way.label())
+            asked.setdefault(name, (model, way.but(guess=False)))
+        identity = Identity.from_header(file.header, file.model_hash, file.num_detectors)
+        best = identity.settled(Asking())
+        asked.setdefault(identity.decoder_name(best), (model, best.but(dtype=None)))
     suffix = "-discard" if discard_below == DISCARD_BELOW else f"-discard{discard_below:g}"
     found: dict[str, sinter.Decoder | sinter.Sampler] = {}
-    for name, find in finders.items():
-        for way, asking in ways.items():
-            if asking.guess and name not in {"unmasq", *guessing}:
-                continue
-            kinds = {"": asking}
-            if not asking.guess:  # which has no confidence
-                kinds[suffix] = dataclasses.replace(asking, discard_below=discard_below)
-            for kind, settled in kinds.items():
-                found[name + way + kind] = SinterDecoder(find, settled)
-            for kind, settled in kinds.items():
-                found[f"{name}{way}{kind}-sampler"] = SinterSampler(find, settled)
+    for name, (find, way) in asked.items():
+        kinds = {"": way}
+        if not way.guess:  # which has no confidence
+            kinds[suffix] = way.but(discard_below=discard_below)
+        found |= {name + kind: SinterDecoder(find, settled) for kind, settled in kinds.items()}
+        for kind, settled in kinds.items():
+            found[f"{name}{kind}-sampler"] = SinterSampler(find, settled)
     return found
+
+
+def _joined(name: str, label: str) -> str:
+    return f"{name},{label}" if label else name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,7 +187,7 @@ class CompiledNetwork(sinter.CompiledDecoder):
         logicals, discarded = self._decoder.decode_or_discard(
             shots, bit_packed_shots=True, at_least=self._smallest
         )
-        if self._decoder.discard_below is None:
+        if self._decoder.asking.discard_below is None:
             return pack(logicals)
         return np.column_stack([pack(logicals), discarded.astype(np.uint8)])
 
@@ -193,7 +198,7 @@ def decoder_for(
     """The decoder for an error model; None where it has no observables to predict."""
     if dem.num_observables == 0:
         return None
-    return asking(find(structure_of(dem)))
+    return find(structure_of(dem)).asked(asking)
 
 
 @functools.lru_cache(maxsize=4)

@@ -97,9 +97,7 @@ class CompiledNetworkSampler(sinter.CompiledSampler):
     ) -> sinter.AnonTaskStats:
         assert self._decoder is not None
         wrong = pack(soft.logicals) ^ actual
-        kept = np.ones(len(actual), bool)
-        if self._decoder.discard_below is not None:
-            kept &= ~soft.discarded(self._decoder.discard_below)
+        kept = ~soft.discarded(self._decoder.asking.discard_below)
         if self._task.postselected_observables_mask is not None:
             kept &= ~np.any(wrong & self._task.postselected_observables_mask, axis=1)
         return sinter.AnonTaskStats(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from unmasq.decoding.asking import require_probability
 from unmasq.decoding.unmasking import Unmasked
 from unmasq.decoding.voting import Voted
 
@@ -31,8 +32,10 @@ class SoftOutput:
         """Probability, by the network itself, that all logicals of the shot are right."""
         return np.exp(self.log_likelihood)
 
-    def discarded(self, below: float) -> NDArray[np.bool_]:
-        """Post-selection: shots whose confidence lies below a probability."""
+    def discarded(self, below: float | None) -> NDArray[np.bool_]:
+        """Post-selection: shots whose confidence lies below a probability; none without one."""
+        if below is None:
+            return np.zeros(len(self.logicals), bool)
         require_probability(below)
         return self.log_likelihood < np.log(below)
 
@@ -75,9 +78,3 @@ class SoftOutput:
         """Puts the answers of a second pass over those of the first."""
         for field in dataclasses.fields(SoftOutput):
             getattr(self, field.name)[rows] = getattr(part, field.name)
-
-
-def require_probability(below: float) -> None:
-    """Refuses a confidence that is none."""
-    if not 0 < below < 1:
-        raise ValueError(f"discard_below must lie between 0 and 1: got {below}.")

@@ -4,7 +4,7 @@
 """
 
 from unmasq.evaluation.collect import Limits, collect
-from unmasq.evaluation.contenders import Contender, NetworkSettings, baseline, network
+from unmasq.evaluation.contenders import Contender, baseline, network
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Comparison, compare, read_flags
 from unmasq.evaluation.latency import Timing, time_decoder
@@ -16,7 +16,6 @@ __all__ = [
     "Contender",
     "Counts",
     "Limits",
-    "NetworkSettings",
     "PairedCounts",
     "Point",
     "Rate",

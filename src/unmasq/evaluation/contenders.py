@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from unmasq.decoding.asking import Asking
 from unmasq.decoding.decoder import Decoder
 from unmasq.problems.problem import DecodingProblem
 from unmasq.suggest import nearest
-
-if TYPE_CHECKING:
-    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 
 
 @runtime_checkable
@@ -40,18 +37,7 @@ class Contender:
     alone: bool = False
     structure_id: str | None = None  # of the only problem it decodes
     model_hash: str | None = None
-    dtype: str | None = None
-    num_steps: int | None = None
-    threshold: float | None = None
-    views: int | None = None
-    guess: bool | None = None
-    discard_below: float | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What goes into the `Point` beside the name."""
-        names = ("model_hash", "dtype", "num_steps", "threshold", "views", "guess", "discard_below")
-        return {name: getattr(self, name) for name in names}
+    asking: Asking | None = None  # of a network, settled
 
 
 def baseline(name: str) -> Contender:
@@ -64,39 +50,22 @@ def baseline(name: str) -> Contender:
     return Contender(name, functools.partial(make_baseline, name))
 
 
-@dataclasses.dataclass(frozen=True)
-class NetworkSettings(Asking):
-    """How a trained network is asked, and computed."""
-
-    dtype: str | None = None
-
-    def load(self, model: str | Path) -> "DiffusionDecoder":
-        """The decoder for a weight file or a known model's name."""
-        from unmasq.decoding.diffusion_decoder import load
-
-        return self(load(model, dtype=self.dtype))
-
-
-def network(model: str | Path, settings: NetworkSettings | None = None) -> Contender:
+def network(model: str | Path, asking: Asking | None = None) -> Contender:
     """A trained network. Other processes load it by the same name or path, in the same dtype."""
-    settings = settings or NetworkSettings()
-    decoder = settings.load(model)
-    settings = dataclasses.replace(settings, dtype=decoder.dtype)
+    from unmasq.decoding.diffusion_decoder import load
+
+    decoder = load(model, asking)
     return Contender(
         decoder.name,
-        functools.partial(_load, str(model), settings),
+        functools.partial(_load, str(model), decoder.asking),
         alone=True,
         structure_id=decoder.structure_id,
         model_hash=decoder.model_hash,
-        dtype=decoder.dtype,
-        num_steps=getattr(decoder.rule, "num_steps", None),
-        threshold=getattr(decoder.rule, "threshold", None),
-        views=decoder.views if decoder.views > 1 else None,
-        guess=decoder.guess or None,
-        discard_below=decoder.discard_below,
+        asking=decoder.asking,
     )
 
 
-def _load(model: str, settings: NetworkSettings, problem: DecodingProblem) -> Decoder:
-    decoder: Any = settings.load(model)
-    return decoder
+def _load(model: str, asking: Asking, problem: DecodingProblem) -> Decoder:
+    from unmasq.decoding.diffusion_decoder import load
+
+    return load(model, asking)

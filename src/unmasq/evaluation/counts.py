@@ -7,10 +7,12 @@ or seed, and shots that are already counted.
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from unmasq.decoding.asking import Asking
 from unmasq.evaluation.statistics import Rate, clopper_pearson, mean_logical_rate, per_round
 from unmasq.problems.problem import DecodingProblem
 
@@ -36,16 +38,18 @@ class Point:
     seed: int = 0
     code: str | None = None
     model_hash: str | None = None
-    dtype: str | None = None  # float32 and bfloat16 do not predict alike
-    num_steps: int | None = None  # T of a diffusion decoder
-    threshold: float | None = None  # tau of adaptive unmasking
-    views: int | None = None  # translates that vote
-    guess: bool | None = None  # of belief propagation, taken where it explains the syndrome
-    discard_below: float | None = None  # shots of lower confidence are discarded
+    asking: Asking | None = None  # of a network: how it was asked
 
     @classmethod
-    def of(cls, decoder: str, problem: DecodingProblem, seed: int = 0, **settings: Any) -> "Point":
-        """Names the problem that the decoder runs on; `settings` are the network's own."""
+    def of(
+        cls,
+        decoder: str,
+        problem: DecodingProblem,
+        seed: int = 0,
+        model_hash: str | None = None,
+        asking: Asking | None = None,
+    ) -> "Point":
+        """Names the problem that the decoder runs on, and how a network is asked."""
         return cls(
             decoder=decoder,
             problem=problem.name,
@@ -58,14 +62,33 @@ class Point:
             priors_id=problem.priors_id,
             seed=seed,
             code=problem.code,
-            **settings,
+            model_hash=model_hash,
+            asking=asking,
         )
+
+    @classmethod
+    def from_metadata(cls, decoder: str, metadata: Mapping[str, Any]) -> "Point":
+        """The point that `metadata` describes."""
+        asked = {field.name for field in dataclasses.fields(Asking)}
+        rest = {name: value for name, value in metadata.items() if name not in asked}
+        return cls(decoder=decoder, asking=Asking.from_metadata(metadata), **rest)
+
+    @property
+    def num_steps(self) -> int | None:
+        """T of a network that was asked in so many steps."""
+        return None if self.asking is None else self.asking.num_steps
+
+    @property
+    def dtype(self) -> str | None:
+        """In which a network computed."""
+        return None if self.asking is None else self.asking.dtype
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The fields that are set, but for the decoder: sinter has a column for that."""
         fields = dataclasses.asdict(self)
-        return {k: v for k, v in fields.items() if v is not None and k != "decoder"}
+        told = {k: v for k, v in fields.items() if v is not None and k not in ("decoder", "asking")}
+        return told if self.asking is None else {**told, **self.asking.metadata}
 
     @property
     def strong_id(self) -> str:

@@ -38,7 +38,8 @@ class Job:
 
     @functools.cached_property
     def point(self) -> Point:
-        return Point.of(self.contender.name, self.problem, self.seed, **self.contender.settings)
+        who = self.contender
+        return Point.of(who.name, self.problem, self.seed, who.model_hash, who.asking)
 
     def make_decoder(self) -> Decoder:
         """The decoder, refused if it is not the one whose name the counts will carry."""

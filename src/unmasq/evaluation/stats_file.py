@@ -148,7 +148,7 @@ def _counts_of_row(row: dict[str, str], where: str) -> Counts | None:
         metadata = json.loads(row["json_metadata"])
         if not isinstance(metadata, dict) or "structure_id" not in metadata:
             return None
-        point = Point(decoder=row["decoder"], **metadata)
+        point = Point.from_metadata(row["decoder"], metadata)
         custom = json.loads(row.get("custom_counts") or "{}")
         shots = int(row["shots"])
         return Counts(

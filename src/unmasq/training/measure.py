@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from unmasq.decoding.diffusion_decoder import DiffusionDecoder, Identity
+from unmasq.decoding.asking import Asking
+from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+from unmasq.decoding.identity import Identity
+from unmasq.evaluation.contenders import Contender
+from unmasq.evaluation.jobs import Bench, Job
 from unmasq.models import Denoiser
 from unmasq.problems.problem import DecodingProblem
-from unmasq.shots.sampling import CHUNK_SHOTS, EvaluationShots
+from unmasq.shots.sampling import CHUNK_SHOTS
 from unmasq.training.config import TrainConfig
 from unmasq.training.update import training_steps
 
@@ -32,19 +34,20 @@ def error_counts(
         problem.num_detectors,
         problem.num_logicals,
     )
-    decoder = DiffusionDecoder(network, identity, dtype=config.compute_dtype)
-    decoders = {"failures": decoder}
+    ways = {"failures": DiffusionDecoder(network, identity, Asking(dtype=config.compute_dtype))}
     if config.objective == "masked":
-        decoders["failures_T1"] = decoder.with_steps(1)
-    chunks = -(-shots // CHUNK_SHOTS)
+        ways["failures_T1"] = ways["failures"].with_steps(1)
+    whole = -(-shots // CHUNK_SHOTS) * CHUNK_SHOTS
     results = []
     for p in error_rates:
-        source = EvaluationShots(problem.at(p), TRAINING_SEED)
-        row = {"p": p, "shots": chunks * CHUNK_SHOTS, **dict.fromkeys(decoders, 0)}
-        for number in range(chunks):
-            syndrome, logicals = (np.asarray(bits) for bits in source.chunk(number))
-            for name, decoder in decoders.items():
-                wrong = decoder.decode_batch(syndrome) != logicals
-                row[name] += int(wrong.any(axis=1).sum())
+        row: dict[str, Any] = {"p": p, "shots": whole}
+        for name, decoder in ways.items():
+            row[name] = _failures(decoder, problem.at(p), whole)
         results.append(row)
     return results
+
+
+def _failures(decoder: DiffusionDecoder, problem: DecodingProblem, shots: int) -> int:
+    contender = Contender(decoder.name, lambda _: decoder, model_hash=decoder.model_hash)
+    decoded = Bench(Job(contender, problem, TRAINING_SEED)).decode(0, shots)
+    return int(decoded.wrong.any(axis=1).sum())

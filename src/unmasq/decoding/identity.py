@@ -1,0 +1,115 @@
+"""`Identity`: which model a decoder asks, how it is best asked, and how it cannot be asked.
+
+Reads headers alone: sinter lists decoders without jax.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from unmasq.decoding.asking import Asking
+from unmasq.decoding.model_store import decoder_name
+
+GUESS_THRESHOLD = 4.0  # tau for what a guess leaves: as many failures as T = K, in fewer steps
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """Which model a decoder asks, and for which problem it was trained."""
+
+    name: str
+    model_hash: str
+    structure_id: str
+    objective: str  # "masked", "autoregressive" or "continuous"
+    trained_steps: int  # T of the objective
+    num_detectors: int
+    num_logicals: int
+    begins_with_guess: bool = False  # of belief propagation
+    max_views: int = 1  # translates that may vote
+
+    @staticmethod
+    def from_header(
+        header: Mapping[str, Any], model_hash: str, num_detectors: int, max_views: int = 1
+    ) -> "Identity":
+        """From what a weight file says about itself."""
+        return Identity(
+            header["name"],
+            model_hash,
+            header["structure_id"],
+            header["objective"],
+            header["num_steps"],
+            num_detectors,
+            header["num_logicals"],
+            bool(header["network"].get("bp_iterations")),
+            max_views,
+        )
+
+    @property
+    def usual_steps(self) -> int | None:
+        """T as trained; None for an autoregressive network, which reveals one bit a step."""
+        if self.objective == "autoregressive":
+            return None
+        continuous = self.objective == "continuous"
+        return self.trained_steps if continuous else min(self.trained_steps, self.num_logicals)
+
+    @property
+    def saw_shown_bits(self) -> bool:
+        """Whether training showed some bits and hid others, in no fixed order."""
+        return self.objective == "masked" and (self.trained_steps > 1 or self.num_logicals == 1)
+
+    def decoder_name(self, asking: Asking) -> str:
+        """'unmasq-<hash8>', then what differs from asking every shot as trained: ',T=6', ..."""
+        label = asking.label(self.usual_steps)
+        return ",".join(filter(None, [decoder_name(self.model_hash), label]))
+
+    def settled(self, asking: Asking, dtype: str = "float32") -> Asking:
+        """The way with nothing left open; refused where the model cannot be asked so.
+
+        T is as trained; but a model that begins with belief propagation is best asked only about
+        shots whose syndrome the first guess does not explain, and about those adaptively.
+        """
+        guess = asking.guess
+        if guess is None:
+            guess = self.begins_with_guess and asking.discard_below is None
+        if asking.num_steps is None and asking.threshold is None:
+            adaptive = guess and self.saw_shown_bits
+            asking = asking.but(
+                **{"threshold": GUESS_THRESHOLD} if adaptive else {"num_steps": self.usual_steps}
+            )
+        views, dtype = asking.views or 1, asking.dtype or dtype
+        found = dataclasses.replace(asking, views=views, guess=guess, dtype=dtype)
+        self._require_possible(found)
+        return found
+
+    def _require_possible(self, asking: Asking) -> None:
+        if asking.guess and not self.begins_with_guess:
+            raise ValueError(
+                "guess must be asked of a model that begins with belief propagation: "
+                f"'{self.name}' does not."
+            )
+        if asking.threshold is not None and not self.saw_shown_bits:
+            raise ValueError(
+                "threshold must be used with a masked diffusion model: got one trained for "
+                f"objective {self.objective} with T = {self.trained_steps}."
+            )
+        if asking.num_steps is not None:
+            self._require_steps(asking.num_steps)
+        if asking.views is not None and asking.views > self.max_views:
+            if self.max_views > 1:
+                raise ValueError(f"views must lie in 1..{self.max_views}: got {asking.views}.")
+            raise ValueError(
+                "views must be 1 for this model: it is not a masked one, not tied by a symmetry, "
+                "or its file is older than votes. Train it again."
+            )
+
+    def _require_steps(self, num_steps: int) -> None:
+        limit = self.trained_steps if self.objective == "continuous" else self.num_logicals
+        if self.objective == "autoregressive":
+            raise ValueError(
+                f"steps must be {limit} for an autoregressive model: it reveals one bit a step."
+            )
+        if self.objective == "masked" and not self.saw_shown_bits:
+            limit = 1
+        if num_steps > limit:
+            why = "" if limit > 1 else " The model was trained with T = 1."
+            raise ValueError(f"steps must lie in 1..{limit}: got {num_steps}.{why}")

@@ -1,0 +1,180 @@
+"""`Passes`: which compiled functions a batch of shots goes through, and in which parts.
+
+One compiled function encodes a batch once and runs all unmasking steps on the device. Batches are
+padded to powers of two, so that few functions are compiled, and cut where they are large. A second
+function takes the shots that the first left unclear, where unmasking is adaptive, views vote, or a
+guess was made.
+"""
+
+import collections
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from unmasq.decoding.asking import Asking
+from unmasq.decoding.compiled import compiled, compiled_guess, compiled_vote
+from unmasq.decoding.expanded import expand_ties
+from unmasq.decoding.identity import Identity
+from unmasq.decoding.rules import Adaptively, InSteps, rule_of
+from unmasq.decoding.soft_output import SoftOutput
+from unmasq.decoding.unmasking import Unmasked
+from unmasq.decoding.voting import Voted, Voters
+from unmasq.models import cast_floats
+from unmasq.models.masked import Guess
+from unmasq.problems.translates import Translates
+from unmasq.shots.batches import Bits, cut, pad, padded_size
+
+SURE = 0.999  # confidence from which on no vote is asked for; "views=" in names means this one too
+SPLIT_FROM = 16  # shots in a batch from which on adaptive unmasking leaves the clear ones behind
+SPLIT_PARTS = 8  # of a batch: the others go on in such parts, and so do votes
+UNSOLVED_PART = {"cpu": 4}  # shots that a guess leaves, in one call to the device
+UNSOLVED_PART_ACCELERATOR = 512
+_IN_FLIGHT = 4  # batches waiting on the device
+
+Rows = NDArray[np.intp]
+
+
+class Passes:
+    """A network on the device, asked in one settled way."""
+
+    def __init__(
+        self,
+        network: Any,
+        identity: Identity,
+        asking: Asking,
+        translates: Translates | None,
+        max_batch: int,
+    ):
+        self.rule = rule_of(identity, asking)
+        compute = cast_floats(expand_ties(network), jnp.dtype(asking.dtype))
+        self.leaves, self.structure = jax.tree.flatten(compute)
+        self.voters = None
+        if asking.views is not None and asking.views > 1:
+            assert translates is not None  # or else the identity allows no views
+            self.voters = jax.tree.flatten(Voters(compute, translates.spread(asking.views)))
+        self._identity = identity
+        self._asking = asking
+        self._max_batch = max_batch
+        part = UNSOLVED_PART.get(jax.default_backend(), UNSOLVED_PART_ACCELERATOR)
+        self._unsolved_part = part
+
+    def run(self, bits: Bits, at_least: int = 1) -> SoftOutput:
+        """Any number of shots, some batches on the device while others are read."""
+        waiting: collections.deque[Callable[[], SoftOutput]] = collections.deque()
+        done = []
+        for batch in cut(len(bits), self._max_batch):
+            waiting.append(self.start(bits[batch], at_least))
+            if len(waiting) == _IN_FLIGHT:
+                done.append(waiting.popleft()())
+        done.extend(result() for result in waiting)
+        return SoftOutput.joined(done, self._identity.num_logicals)
+
+    def start(self, bits: Bits, at_least: int = 1) -> Callable[[], SoftOutput]:
+        """Sends a batch to the device; the returned call waits for it."""
+        padded = pad(bits, max(padded_size(len(bits)), at_least))
+        if not self._asking.guess:
+            return self._ask(bits, padded)
+        return functools.partial(self._ask_unsolved, self._guess(padded), bits, len(padded))
+
+    def warm_up(self, shots: int) -> None:
+        """Compiles all that so many shots may need, whatever they are."""
+        detectors = self._identity.num_detectors
+        sizes = {padded_size(batch.stop - batch.start) for batch in cut(shots, self._max_batch)}
+        if self._asking.guess:
+            for size in sizes:
+                self._guess(np.zeros((size, detectors), np.uint8))
+            sizes = {min(size, self._unsolved_part) for size in sizes}
+        for size in sizes:
+            passes = (self._first_pass(size), self._rest_of_steps(size), self._vote(size))
+            for each in filter(None, passes):
+                jax.block_until_ready(each.call(np.zeros((each.size, detectors), np.uint8)))
+
+    def _guess(self, padded: Bits) -> Guess:
+        return compiled_guess(self.structure)(self.leaves, padded)
+
+    def _ask_unsolved(self, guess: Guess, bits: Bits, padded: int) -> SoftOutput:
+        """Takes the guess where it explains the syndrome, and asks about the other shots."""
+        logicals, solved = (np.asarray(field)[: len(bits)] for field in guess)
+        soft = SoftOutput.guessed(logicals)
+        size = min(padded, self._unsolved_part)
+        unsolved = np.flatnonzero(~solved)
+        batches = [unsolved[batch] for batch in cut(len(unsolved), size)]
+        started = [self._ask(bits[batch], pad(bits[batch], size)) for batch in batches]
+        for batch, found in zip(batches, started, strict=True):
+            soft.write(batch, found())
+        return soft
+
+    def _ask(self, bits: Bits, padded: Bits) -> Callable[[], SoftOutput]:
+        """Sends a batch to the network, whatever a guess would say."""
+        first = self._first_pass(len(padded))
+        return functools.partial(self._fetch, first.call(padded), bits, len(padded))
+
+    def _fetch(self, first: Unmasked, bits: Bits, padded: int) -> SoftOutput:
+        soft = self._read(first, len(bits))
+        rest = self._rest_of_steps(padded)
+        if rest is not None:
+            logits = np.asarray(first.logits)[: len(bits)]
+            unclear = np.flatnonzero((np.abs(logits) < rest.threshold).any(axis=1))
+            self._ask_again(soft, bits, unclear, rest)
+        vote = self._vote(padded)
+        if vote is not None:
+            unsure = np.flatnonzero(soft.log_likelihood < np.log(vote.threshold))
+            steps = soft.steps[unsure]
+            self._ask_again(soft, bits, unsure, vote)
+            soft.steps[unsure] += steps
+        return soft
+
+    def _ask_again(self, soft: SoftOutput, bits: Bits, rows: Rows, again: "_Pass") -> None:
+        """Writes what another pass says of some shots over what was said of them."""
+        batches = [rows[batch] for batch in cut(len(rows), again.size)]
+        started = [again.call(pad(bits[batch], again.size)) for batch in batches]
+        for batch, found in zip(batches, started, strict=True):
+            soft.write(batch, self._read(found, len(batch)))
+
+    def _read(self, found: Unmasked | Voted, shots: int) -> SoftOutput:
+        soft = SoftOutput.of(found, shots)
+        if np.isnan(soft.log_likelihood).any():
+            raise ValueError(
+                f"model '{self._identity.name}' must give finite log-odds: got NaN. Its weights "
+                f"are broken, or too large for {self._asking.dtype}."
+            )
+        return soft
+
+    def _first_pass(self, padded: int) -> "_Pass":
+        """All steps at once, or only the first of them."""
+        rule = self.rule if self._rest_of_steps(padded) is None else InSteps(1)
+        return _Pass(self._asked_by(compiled, rule, self.structure, self.leaves), padded, np.inf)
+
+    def _rest_of_steps(self, padded: int) -> "_Pass | None":
+        """A batch takes as many adaptive steps as its slowest shot: those left go on in parts."""
+        if not isinstance(self.rule, Adaptively) or padded < SPLIT_FROM:
+            return None
+        if self.rule.threshold == np.inf:  # nothing ends after one step
+            return None
+        call = self._asked_by(compiled, self.rule, self.structure, self.leaves)
+        return _Pass(call, padded // SPLIT_PARTS, self.rule.threshold)
+
+    def _vote(self, padded: int) -> "_Pass | None":
+        if self.voters is None:
+            return None
+        leaves, structure = self.voters
+        views = padded_size(self._asking.views or 1)
+        size = max(1, min(padded // SPLIT_PARTS, self._max_batch // views))
+        return _Pass(self._asked_by(compiled_vote, self.rule, structure, leaves), size, SURE)
+
+    def _asked_by(self, compiling: Callable, rule: Any, structure: Any, leaves: list) -> Callable:
+        function = compiling(structure, rule, self._identity.num_logicals, self._asking.dtype)
+        return functools.partial(function, leaves)
+
+
+class _Pass(NamedTuple):
+    """One compiled function on batches of one size, for shots below a threshold."""
+
+    call: Callable[[Bits], Any]
+    size: int
+    threshold: float
