@@ -20,7 +20,7 @@ from unmasq.evaluation.collect import BLOCK_SHOTS, Limits, collect
 from unmasq.evaluation.contenders import Contender, baseline
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import paired_counts, read_flags
-from unmasq.evaluation.jobs import decode_piece, set_up_worker
+from unmasq.evaluation.jobs import Job, decode_piece, set_up_worker
 from unmasq.evaluation.stats_file import StatsFile, read_counts
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem_file import save_problem
@@ -58,17 +58,26 @@ def expected(counts: Counts, wrong: np.ndarray) -> Counts:
         {"workers": 1},
         {"workers": 2},
         {"workers": 1, "batch_shots": 300},
-        {"workers": 1, "remember": True},
-        {"workers": 2, "remember": True},
-        {"workers": 1, "batch_shots": 300, "remember": True},
     ],
-    ids=["here", "pool", "alone", "remembered", "remembered-pool", "remembered-alone"],
+    ids=["here", "pool", "alone"],
 )
-def test_counts_are_those_of_the_plain_loop(problem, truth, options):
+@pytest.mark.parametrize("remembers", [False, True])
+def test_counts_are_those_of_the_plain_loop(problem, truth, options, remembers, monkeypatch):
     contender = stub(alone="batch_shots" in options)
+    if remembers:
+        monkeypatch.setattr(Job, "remembers", True)
     (counts,) = collect([contender], problem, [0.05], Limits(3000), **options)
     assert plain(counts) == expected(counts, truth[:3000])
-    assert (counts.seconds > 0) != options.get("remember", False)
+    in_this_process = options["workers"] == 1  # others do not see the patch
+    assert (counts.seconds > 0) != (remembers and in_this_process)
+
+
+def test_a_point_remembers_where_shots_without_faults_are_many(problem):
+    asked = {p: Job(stub(), problem.at(p)).remembers for p in (0.001, 0.02, 0.05, 0.1)}
+    assert asked == {0.001: True, 0.02: True, 0.05: False, 0.1: False}
+    (quiet, loud) = collect([stub()], problem, [0.001, 0.05], Limits(200), workers=1)
+    assert quiet.seconds == 0
+    assert loud.seconds > 0
 
 
 def test_errors_stop_at_the_first_block_that_has_enough(problem, truth):

@@ -179,3 +179,11 @@ def test_rates_leave_discarded_shots_out():
     assert counts.rate_per_round.value == pytest.approx(1 - 0.8**0.5)
     capacity = Counts(dataclasses.replace(POINT, rounds=0), ((0, 100),))
     assert capacity.rate_per_round is None
+
+
+def test_times_of_counts_that_were_not_all_timed_are_empty():
+    timed = Counts(POINT, ((0, 4),), seconds=2.0)
+    untimed = Counts(POINT, ((4, 8),))
+    assert (timed + untimed).seconds == (untimed + timed).seconds == 0
+    assert (timed + Counts(POINT, ((4, 8),), seconds=1.0)).seconds == 3
+    assert (Counts(POINT) + timed).seconds == 2

@@ -76,10 +76,6 @@ def evaluate(
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
     batch: Annotated[int | None, typer.Option(help="Shots in a batch of the network.")] = None,
     seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
-    remember: Annotated[
-        bool,
-        typer.Option("--remember", help="Decode equal syndromes once: fast at low p; no times."),
-    ] = False,
     workers: Annotated[
         int | None, typer.Option(help="Processes for the baselines; else one for each core.")
     ] = None,
@@ -137,7 +133,6 @@ def evaluate(
             minutes=minutes,
             save=path,
             seed=seed,
-            remember=remember,
             workers=_cluster_workers(cluster) if cluster is not None else workers,
             batch_shots=batch,
             write_seconds=save_seconds,

@@ -73,7 +73,6 @@ def collect(
     minutes: float | None = None,
     save: str | Path | None = None,
     seed: int = 0,
-    remember: bool = False,
     workers: int | Callable[[Sequence[Job]], Workers] | None = None,
     batch_shots: int | None = None,
     write_seconds: float = 2.0,
@@ -83,14 +82,14 @@ def collect(
 
     `limits` may differ by contender, by its name. `minutes` is for the whole run: each point gets
     an equal share of what is left when its turn comes. `save` resumes the CSV it names, and
-    appends a row for a point every `write_seconds` or so. `remember` has equal syndromes decoded
-    once: the same counts, sooner at low p, and no times. `workers` is a number of processes (all
-    cores by default; 1 is this process), or makes other ones. `batch_shots` is for contenders that
-    run alone: 64 shots on a CPU, 8192 on an accelerator.
+    appends a row for a point every `write_seconds` or so. Where p is so low that most syndromes
+    repeat, equal ones are decoded once: the same counts, and no times. `workers` is a number of
+    processes (all cores by default; 1 is this process), or makes other ones. `batch_shots` is for
+    contenders that run alone: 64 shots on a CPU, 8192 on an accelerator.
 
     A script that uses several processes needs the usual `if __name__ == "__main__":`.
     """
-    jobs = [Job(c, problem.at(p), seed, remember) for p in error_rates for c in contenders]
+    jobs = [Job(c, problem.at(p), seed) for p in error_rates for c in contenders]
     _require_different(jobs)
     file = StatsFile(save) if save is not None else None
     try:

@@ -113,7 +113,7 @@ class Counts:
     discards: int = 0
     logical_errors: tuple[int, ...] = ()  # (K,) shots with logical k wrong
     squared_errors: int = 0  # sum over shots of (number of wrong logicals)^2
-    seconds: float = 0.0  # decoding time, over all cores; 0 where not measured
+    seconds: float = 0.0  # decoding time, over all cores; 0 where some shots were not timed
 
     def __post_init__(self) -> None:
         if not self.logical_errors:
@@ -201,8 +201,12 @@ class Counts:
             self.discards + other.discards,
             tuple(a + b for a, b in zip(self.logical_errors, other.logical_errors, strict=True)),
             self.squared_errors + other.squared_errors,
-            self.seconds + other.seconds,
+            self.seconds + other.seconds if self._timed and other._timed else 0.0,
         )
+
+    @property
+    def _timed(self) -> bool:
+        return self.seconds > 0 or not self.shots
 
 
 def _union(first: tuple[Range, ...], second: tuple[Range, ...]) -> tuple[Range, ...]:

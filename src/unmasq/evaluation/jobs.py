@@ -20,6 +20,7 @@ from unmasq.evaluation.counts import Point
 from unmasq.evaluation.remembered import Remembered
 from unmasq.problems.problem import DecodingProblem
 
+QUIET_SHARE = 0.45  # of the shots are without a fault: from there on syndromes repeat
 _KEPT_DECODERS = 2  # some hold hundreds of megabytes
 
 
@@ -30,7 +31,6 @@ class Job:
     contender: Contender
     problem: DecodingProblem
     seed: int = 0
-    remember: bool = False  # decode equal syndromes once
 
     def __post_init__(self) -> None:
         if self.contender.structure_id is not None:
@@ -40,6 +40,14 @@ class Job:
     def point(self) -> Point:
         who = self.contender
         return Point.of(who.name, self.problem, self.seed, who.model_hash, who.asking)
+
+    @functools.cached_property
+    def remembers(self) -> bool:
+        """Whether equal syndromes are decoded once: many shots have no fault, and few have two.
+
+        By the problem alone, so that a point is timed or not, whoever decodes its pieces.
+        """
+        return bool(np.log1p(-self.problem.priors).sum() >= np.log(QUIET_SHARE))
 
     def make_decoder(self) -> Decoder:
         """The decoder, refused if it is not the one whose name the counts will carry."""
@@ -92,7 +100,7 @@ class Bench:
         self.decoder = job.make_decoder()
         self._reader = ShotReader(job.problem, job.seed)
         answer = functools.partial(_decode, self.decoder)
-        self._answer = Remembered(answer) if job.remember else answer
+        self._answer = Remembered(answer) if job.remembers else answer
 
     def warm_up(self, shots: int) -> None:
         """Compiles for batches of that size, so that no measured time holds it."""
@@ -103,7 +111,7 @@ class Bench:
         syndromes, logicals = self._reader.read(first, stop)
         start = time.perf_counter()
         predictions, discarded = self._answer(syndromes)
-        seconds = 0.0 if self.job.remember else time.perf_counter() - start
+        seconds = 0.0 if self.job.remembers else time.perf_counter() - start
         if predictions.shape != logicals.shape:
             raise ValueError(
                 f"decoder {self.decoder.name} must predict shape {logicals.shape}: "

@@ -10,7 +10,7 @@ import numpy as np
 
 Answers = tuple[np.ndarray, np.ndarray]  # (B, K) bits and (B,) discarded flags
 
-MAX_ENTRIES = 1_000_000  # about 200 MB; later syndromes are decoded each time
+MAX_ENTRIES = 250_000  # about 50 MB a process; later syndromes are decoded each time
 
 
 class Remembered:

@@ -171,8 +171,10 @@ def _row(counts: Counts) -> bytes:
         "wrong_logicals_squared": counts.squared_errors,
         **{f"wrong_L{k}": wrong for k, wrong in enumerate(counts.logical_errors)},
     }
+    # Zero means that they were not timed: a short time must not round to it.
+    seconds = max(counts.seconds, 0.001) if counts.seconds else 0.0
     return (
-        f"{counts.shots:>10},{counts.errors:>10},{counts.discards:>10},{counts.seconds:>8.3f},"
+        f"{counts.shots:>10},{counts.errors:>10},{counts.discards:>10},{seconds:>8.3f},"
         f"{_cell(counts.point.decoder)},{counts.point.strong_id},{_json(counts.point.metadata)},"
         f"{_json({key: count for key, count in custom.items() if count})}\n"
     ).encode()

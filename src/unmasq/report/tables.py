@@ -137,7 +137,7 @@ def counts_record(counts: Counts) -> dict[str, Any]:
         "errors": counts.errors,
         "discards": counts.discards,
         "logical_errors": list(counts.logical_errors),
-        "seconds": round(counts.seconds, 6),
+        "seconds": round(counts.seconds, 6) or None,  # null where not all shots were timed
     }
     if kept:
         record["rate"] = rate_record(counts.rate)
