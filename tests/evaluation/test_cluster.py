@@ -9,9 +9,10 @@ import pytest
 from stub_decoders import MakeStub, stub
 from unmasq.codes import get_code
 from unmasq.evaluation.cluster import DaskWorkers, cluster_workers
-from unmasq.evaluation.collect import Limits, collect
+from unmasq.evaluation.collect import collect
 from unmasq.evaluation.contenders import Contender
 from unmasq.evaluation.counts import Counts
+from unmasq.evaluation.limits import Limits
 from unmasq.evaluation.stats_file import read_counts
 from unmasq.problems.building import problem_from_code
 

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from stub_decoders import MakeStub, stub
 from unmasq.codes import get_code
-from unmasq.evaluation.collect import BLOCK_SHOTS, Limits, collect
+from unmasq.evaluation.collect import collect
 from unmasq.evaluation.contenders import Contender, baseline
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import paired_counts, read_flags
 from unmasq.evaluation.jobs import Job, decode_piece, set_up_worker
+from unmasq.evaluation.limits import BLOCK_SHOTS, Limits
 from unmasq.evaluation.stats_file import StatsFile, read_counts
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem_file import save_problem
@@ -304,7 +305,8 @@ import sys
 sys.modules.update({name: None for name in ("stim", "sinter", "ldpc", "matplotlib", "dask")})
 sys.path.insert(0, sys.argv[2])
 from stub_decoders import stub
-from unmasq.evaluation.collect import Limits, collect
+from unmasq.evaluation.collect import collect
+from unmasq.evaluation.limits import Limits
 from unmasq.problems.problem_file import load_problem
 problem = load_problem(sys.argv[1] + "/problem")
 (counts,) = collect([stub(alone=True)], problem, [0.05], Limits(100), save=sys.argv[1] + "/s.csv")

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 if TYPE_CHECKING:
-    from unmasq.evaluation.collect import Limits
     from unmasq.evaluation.counts import Counts
     from unmasq.evaluation.failures import Comparison
+    from unmasq.evaluation.limits import Limits
 
 PLAIN_SECONDS = 10.0
 

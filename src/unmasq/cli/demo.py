@@ -83,9 +83,10 @@ def _measure(
     """Counts p by p, network first; and on which shots only one of the two failed."""
     from unmasq.cli.counts_display import CountsDisplay
     from unmasq.decoding.asking import Asking
-    from unmasq.evaluation.collect import Limits, collect
+    from unmasq.evaluation.collect import collect
     from unmasq.evaluation.contenders import baseline, network
     from unmasq.evaluation.failures import compare
+    from unmasq.evaluation.limits import Limits
 
     steps = min(STEPS, problem.num_logicals)
     contenders = [network(MODEL, Asking(num_steps=steps)), baseline(BASELINE)]

@@ -13,9 +13,9 @@ import typer
 from unmasq.cli.decoder_choice import NETWORK, problem_and_model, require_heeded
 
 if TYPE_CHECKING:
-    from unmasq.evaluation.collect import Limits
     from unmasq.evaluation.contenders import Contender
     from unmasq.evaluation.counts import Counts
+    from unmasq.evaluation.limits import Limits
     from unmasq.problems.problem import DecodingProblem
 
 DEFAULT_MAX_SHOTS = 10_000
@@ -178,7 +178,7 @@ def _contenders(
 def _limits(
     contenders: "Sequence[Contender]", max_shots: Sequence[str], max_errors: Sequence[str]
 ) -> "dict[str, Limits]":
-    from unmasq.evaluation.collect import Limits
+    from unmasq.evaluation.limits import Limits
 
     aliases = {c.name: NETWORK if c.alone else c.name for c in contenders}
     shots = _by_decoder("--max-shots", max_shots, set(aliases.values()))

@@ -3,11 +3,12 @@
 `cluster` is not imported here: it needs Dask.
 """
 
-from unmasq.evaluation.collect import Limits, collect
+from unmasq.evaluation.collect import collect
 from unmasq.evaluation.contenders import Contender, baseline, network
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Comparison, compare, read_flags
 from unmasq.evaluation.latency import Timing, time_decoder
+from unmasq.evaluation.limits import Limits
 from unmasq.evaluation.statistics import PairedCounts, Rate, clopper_pearson
 from unmasq.evaluation.stats_file import read_counts
 
