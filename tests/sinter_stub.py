@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from stub_network import StubNetwork
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 from unmasq.decoding.identity import Identity
-from unmasq.decoding.sinter_adapter import SinterDecoder, Structure
+from unmasq.decoding.sinter_adapter import SinterDecoder
+from unmasq.problems.problem import DecodingProblem
 
 
 class NeverFlips(StubNetwork):
@@ -24,10 +25,10 @@ class NeverFlips(StubNetwork):
 class StubModel:
     """Finds a stub for every structure, as `OneModel` finds weights for one."""
 
-    def __call__(self, structure: Structure) -> DiffusionDecoder:
-        size = structure.num_logicals
+    def __call__(self, problem: DecodingProblem) -> DiffusionDecoder:
+        size = problem.num_logicals
         identity = Identity(
-            "stub", "5" * 64, structure.structure_id, "masked", size, structure.num_detectors, size
+            "stub", "5" * 64, problem.structure_id, "masked", size, problem.num_detectors, size
         )
         return DiffusionDecoder(NeverFlips(), identity)
 

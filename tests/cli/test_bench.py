@@ -74,7 +74,10 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
     cases = [
         ((), "--model or --problem must be given"),
         ((*model, "--decoders", "bposd"), "Did you mean bposd-x"),
-        ((*model, "--problem", tmp_path / "circuit"), "problem must be the one unmasq-"),
+        (
+            (*model, "--problem", tmp_path / "circuit"),
+            "problem must be one that a model was trained for: got structure",
+        ),
         (
             ("--problem", folder / "problem", "--decoders", "bposd-xz", "--batches", 64),
             "--batches must be given with decoder unmasq: got bposd-xz",

@@ -182,7 +182,7 @@ def test_a_model_of_another_problem_is_refused(folder, tmp_path, capsys):
         capsys, "evaluate", "--problem", tmp_path / "circuit", "--model",
         folder / "tiny.safetensors",
     )  # fmt: skip
-    assert "problem must be the one unmasq-" in said
+    assert "problem must be one that a model was trained for: got structure" in said
 
 
 def test_a_csv_in_use_and_a_file_of_another_kind_are_refused(folder, tmp_path, capsys):

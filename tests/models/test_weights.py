@@ -21,7 +21,6 @@ from unmasq.models.weights import (
     restore_arrays,
     save_weights,
 )
-from unmasq.problems.problem import ProblemMismatchError
 
 
 def assert_equal(found, expected):
@@ -119,17 +118,6 @@ def test_the_model_hash_never_changes():
     tensors = {"b": np.array(2, np.float32), "a": np.arange(6, dtype=np.float32).reshape(2, 3)}
     found = weight_file.model_hash({"width": 8, "kind": "masked"}, tensors)
     assert found[:16] == "ff43327be16a23a9"
-
-
-def test_weights_of_another_problem_are_refused(tmp_path):
-    problem = repetition_problem(5)
-    write_weights(tmp_path / "n.safetensors", problem)
-    weights = load_weights(tmp_path / "n.safetensors")
-    weights.require_structure(repetition_problem(5, p=0.01))
-    with pytest.raises(
-        ProblemMismatchError, match=r"\(4 detectors, 1 logicals\): got .* \(2 detectors, 1"
-    ):
-        weights.require_structure(repetition_problem(3))
 
 
 @pytest.mark.parametrize(

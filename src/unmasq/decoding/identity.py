@@ -26,12 +26,17 @@ class Identity:
     num_logicals: int
     begins_with_guess: bool = False  # of belief propagation
     max_views: int = 1  # translates that may vote
+    trained_for: str = ""  # the problem in words: 'code bb72, noise circuit, ...'
 
     @staticmethod
     def from_header(
         header: Mapping[str, Any], model_hash: str, num_detectors: int, max_views: int = 1
     ) -> "Identity":
         """From what a weight file says about itself."""
+        facts = header.get("problem", {})
+        told = [
+            key for key in ("code", "noise", "basis", "num_rounds") if facts.get(key) is not None
+        ]
         return Identity(
             header["name"],
             model_hash,
@@ -42,6 +47,7 @@ class Identity:
             header["num_logicals"],
             bool(header["network"].get("bp_iterations")),
             max_views,
+            ", ".join(f"{key} {facts[key]}" for key in told),
         )
 
     @property

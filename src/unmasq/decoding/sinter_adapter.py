@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_structure
+from unmasq.decoding.problem_match import mismatch
 from unmasq.problems.faults import fault_columns
 from unmasq.problems.problem import DecodingProblem, Layout
 from unmasq.problems.stim_faults import faults_of_dem
@@ -75,7 +76,7 @@ def sinter_decoders(
         for way in (Asking(), *ways):
             name = _joined(file.decoder_name, way.label())
             asked.setdefault(name, (model, way.but(guess=False)))
-        identity = Identity.from_header(file.header, file.model_hash, file.num_detectors)
+        identity = _identity(file)
         best = identity.settled(Asking())
         asked.setdefault(identity.decoder_name(best), (model, best.but(dtype=None)))
     suffix = "-discard" if discard_below == DISCARD_BELOW else f"-discard{discard_below:g}"
@@ -90,34 +91,25 @@ def sinter_decoders(
     return found
 
 
+def _identity(file: ModelFile) -> Identity:
+    return Identity.from_header(file.header, file.model_hash, file.num_detectors)
+
+
 def _joined(name: str, label: str) -> str:
     return f"{name},{label}" if label else name
 
 
-@dataclasses.dataclass(frozen=True)
-class Structure:
-    """What of an error model decides whether a network fits: all but its probabilities."""
-
-    structure_id: str
-    num_detectors: int
-    num_logicals: int
-    num_faults: int
+Find = Callable[[DecodingProblem], "DiffusionDecoder"]
 
 
-Find = Callable[[Structure], "DiffusionDecoder"]
-
-
-def structure_of(dem: "stim.DetectorErrorModel") -> Structure:
-    """The structure of an error model; decomposed faults count as wholes."""
+def problem_of_dem(dem: "stim.DetectorErrorModel") -> DecodingProblem:
+    """What of an error model decides whether a network fits; decomposed faults count as wholes."""
     # A network reads no priors: those above 0.5 are none of its business.
     faults = dict.fromkeys(faults_of_dem(dem), 0.5)
     columns = fault_columns(faults, dem.num_detectors, dem.num_observables)
     sites = np.arange(dem.num_detectors, dtype=np.int32)
     layout = Layout(np.zeros_like(sites), sites, np.zeros_like(sites), 1)
-    problem = DecodingProblem(*columns[:3], layout, p=0.5, name="dem")
-    return Structure(
-        problem.structure_id, problem.num_detectors, problem.num_logicals, problem.num_faults
-    )
+    return DecodingProblem(*columns[:3], layout, p=0.5, name="dem")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,10 +119,10 @@ class OneModel:
     path: str
     model_hash: str
 
-    def __call__(self, structure: Structure) -> "DiffusionDecoder":
+    def __call__(self, problem: DecodingProblem) -> "DiffusionDecoder":
         model = find_model(self.path)
-        if model.structure_id != structure.structure_id:
-            raise _mismatch(structure, [model])
+        if model.structure_id != problem.structure_id:
+            raise mismatch(problem, [_identity(model)])
         decoder = _load(self.path, self.model_hash)
         if decoder.model_hash != self.model_hash:
             raise ValueError(
@@ -146,12 +138,12 @@ class ByStructure:
 
     models: tuple[OneModel, ...]
 
-    def __call__(self, structure: Structure) -> "DiffusionDecoder":
+    def __call__(self, problem: DecodingProblem) -> "DiffusionDecoder":
         files = [find_model(model.path) for model in self.models]
-        found = model_for_structure(structure.structure_id, files)
+        found = model_for_structure(problem.structure_id, files)
         if found is None:
-            raise _mismatch(structure, files)
-        return self.models[files.index(found)](structure)
+            raise mismatch(problem, [_identity(file) for file in files])
+        return self.models[files.index(found)](problem)
 
 
 class SinterDecoder(sinter.Decoder):
@@ -198,7 +190,7 @@ def decoder_for(
     """The decoder for an error model; None where it has no observables to predict."""
     if dem.num_observables == 0:
         return None
-    return find(structure_of(dem)).asked(asking)
+    return find(problem_of_dem(dem)).asked(asking)
 
 
 @functools.lru_cache(maxsize=4)
@@ -209,53 +201,3 @@ def _load(path: str, model_hash: str) -> "DiffusionDecoder":
     from unmasq.decoding.diffusion_decoder import load
 
     return load(path)
-
-
-def _mismatch(structure: Structure, models: Sequence[ModelFile]) -> ValueError:
-    """Says what differs from the model that comes nearest, and how to train one."""
-    from unmasq.problems.problem import ProblemMismatchError
-
-    train = (
-        "Train one: `unmasq problem --circuit FILE.stim --out DIR`, then `unmasq train RECIPE "
-        "--problem DIR/problem.safetensors`; sinter finds it where UNMASQ_MODELS names its folder."
-    )
-    got = (
-        f"got structure {structure.structure_id} ({structure.num_detectors} detectors, "
-        f"{structure.num_logicals} observables, {structure.num_faults} faults)"
-    )
-    if not models:
-        return ProblemMismatchError(
-            f"error model must be one that a known model was trained for: {got}, and no model is "
-            f"installed. {train}"
-        )
-    nearest = min(models, key=lambda model: _distance(structure, model))
-    return ProblemMismatchError(
-        f"error model must be one that a known model was trained for: {got}. "
-        f"{_difference(structure, nearest)} {train}"
-    )
-
-
-def _distance(structure: Structure, model: ModelFile) -> tuple[int, int]:
-    return (
-        abs(model.num_logicals - structure.num_logicals),
-        abs(model.num_detectors - structure.num_detectors),
-    )
-
-
-def _difference(structure: Structure, model: ModelFile) -> str:
-    facts = model.header.get("problem", {})
-    trained_for = ", ".join(
-        f"{key} {facts[key]}"
-        for key in ("code", "noise", "basis", "num_rounds")
-        if facts.get(key) is not None
-    )
-    who = f"Model '{model.name}'" + (f" ({trained_for})" if trained_for else "")
-    if _distance(structure, model) != (0, 0):
-        return (
-            f"{who} comes nearest, with {model.num_detectors} detectors and "
-            f"{model.num_logicals} observables."
-        )
-    return (
-        f"{who} has as many detectors and observables, but was trained on structure "
-        f"{model.structure_id}: other faults, or another order of detectors or observables."
-    )

@@ -11,6 +11,7 @@ import numpy as np
 from unmasq.baselines import baseline_names, is_baseline, make_baseline
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.decoder import Decoder
+from unmasq.decoding.identity import Identity
 from unmasq.problems.problem import DecodingProblem
 from unmasq.suggest import nearest
 
@@ -35,7 +36,7 @@ class Contender:
     name: str
     make: Callable[[DecodingProblem], Decoder]
     alone: bool = False
-    structure_id: str | None = None  # of the only problem it decodes
+    identity: Identity | None = None  # of a network, which decodes one problem alone
     model_hash: str | None = None
     asking: Asking | None = None  # of a network, settled
 
@@ -59,7 +60,7 @@ def network(model: str | Path, asking: Asking | None = None) -> Contender:
         decoder.name,
         functools.partial(_load, str(model), decoder.asking),
         alone=True,
-        structure_id=decoder.structure_id,
+        identity=decoder.identity,
         model_hash=decoder.model_hash,
         asking=decoder.asking,
     )

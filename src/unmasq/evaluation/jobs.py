@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unmasq.decoding.decoder import Decoder
+from unmasq.decoding.problem_match import require_structure
 from unmasq.evaluation.contenders import Contender, DiscardingDecoder
 from unmasq.evaluation.counts import Point
 from unmasq.evaluation.remembered import Remembered
@@ -33,8 +34,8 @@ class Job:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.contender.structure_id is not None:
-            require_structure(self.contender.name, self.contender.structure_id, self.problem)
+        if self.contender.identity is not None:
+            require_structure(self.contender.identity, self.problem)
 
     @functools.cached_property
     def point(self) -> Point:
@@ -66,18 +67,6 @@ class Job:
                 f"logicals: got {decoder.num_detectors} and {decoder.num_logicals}."
             )
         return decoder
-
-
-def require_structure(name: str, structure_id: str, problem: DecodingProblem) -> None:
-    """Refuses a problem other than the one that a network was trained for."""
-    if structure_id != problem.structure_id:
-        from unmasq.problems.problem import ProblemMismatchError
-
-        raise ProblemMismatchError(
-            f"problem must be the one {name} was trained for, structure {structure_id}: got "
-            f"{problem.name}, structure {problem.structure_id}. "
-            "Give its problem file, or train a decoder for this one with `unmasq train`."
-        )
 
 
 class Decoded(NamedTuple):

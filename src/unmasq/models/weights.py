@@ -22,7 +22,7 @@ from unmasq.files.weight_file import (
 )
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
 from unmasq.problems.pauli_channel import Qubits
-from unmasq.problems.problem import DecodingProblem, Layout, ProblemMismatchError
+from unmasq.problems.problem import Layout
 from unmasq.problems.translates import Translates
 
 STORED_DTYPE = np.float16  # of weights in a file
@@ -87,17 +87,6 @@ class Weights:
     header: dict[str, Any]  # name, structure_id, objective, num_steps, recipe, counts, ...
     model_hash: str  # of config and tensors
     translates: Translates | None = None  # of a problem with symmetry
-
-    def require_structure(self, problem: DecodingProblem) -> None:
-        """Refuses a problem other than the one the weights were trained for."""
-        if problem.structure_id != self.header["structure_id"]:
-            raise ProblemMismatchError(
-                f"weights '{self.header['name']}' must be used on their own problem, structure "
-                f"{self.header['structure_id']} ({self.geometry.num_detectors} detectors, "
-                f"{self.geometry.num_logicals} logicals): got structure {problem.structure_id} "
-                f"({problem.num_detectors} detectors, {problem.num_logicals} logicals). "
-                "Train a decoder for it with `unmasq train`."
-            )
 
 
 def save_weights(
