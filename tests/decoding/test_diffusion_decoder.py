@@ -359,3 +359,10 @@ def test_the_maximum_batch_is_a_power_of_two():
 def _logit(probabilities: np.ndarray) -> np.ndarray:
     p = probabilities.astype(np.float64)
     return np.log(p) - np.log1p(-p)
+
+
+def test_a_decoder_says_what_it_is_on_one_line(trained):
+    assert repr(trained.with_steps(1)) == (
+        f"DiffusionDecoder(unmasq-{trained.model_hash[:8]},T=1, model tiny, float32: "
+        "54 detectors, 4 logicals)"
+    )

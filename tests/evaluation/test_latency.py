@@ -1,5 +1,7 @@
 """Times from a clock of our own: what is counted, and what is left out."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,18 @@ def test_the_first_calls_are_left_out():
     assert latency.seconds.max() == pytest.approx(0.001)
     assert latency.seconds.sum() == pytest.approx(0.5, abs=0.002)
     assert set(decoder.batches) == {1}
+
+
+def test_the_record_keeps_the_distribution():
+    seconds = np.concatenate([np.full(90, 0.00105), np.full(9, 0.00205), [0.5]])
+    record = Latency(seconds).record
+    assert json.loads(json.dumps(record))["histogram_ms"] == [[1.047, 90], [2.042, 9], [489.8, 1]]
+    many = Latency(np.random.default_rng(0).gamma(2.0, 0.001, 100_000)).record
+    assert len(many["histogram_ms"]) < 500
+    assert sum(calls for _, calls in many["histogram_ms"]) == 100_000
+    total = np.cumsum([calls for _, calls in many["histogram_ms"]])
+    median = many["histogram_ms"][int(np.searchsorted(total, 50_000))][0]
+    assert median <= many["p50_ms"] <= 1.024 * median
 
 
 def test_slow_decoders_are_measured_all_the_same():

@@ -7,6 +7,7 @@ import json
 import numpy as np
 from rich.console import Console
 
+from unmasq.decoding.asking import Asking
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Comparison
 from unmasq.evaluation.statistics import PairedCounts
@@ -79,6 +80,20 @@ def test_comparisons_show_both_sides():
     for part in ("bposd-x", "relay-xz", "1000", "20", "0.22"):
         assert part in text
     assert comparison_record(comparison)["second_only"] == 5
+
+
+def test_tables_tell_dtypes_apart():
+    half, whole = (
+        dataclasses.replace(POINT, decoder="unmasq-0123", asking=Asking(num_steps=12, dtype=dtype))
+        for dtype in ("bfloat16", "float32")
+    )
+    rows = [dataclasses.replace(counts(5), point=point) for point in (half, whole)]
+    pair = Comparison(half, whole, PairedCounts(1000, 20, 1, 5))
+    for table in (rates_table(rows), comparisons_table([pair])):
+        text = printed(table)
+        assert "unmasq-0123 (bfloat16)" in text
+        assert "unmasq-0123 (float32)" in text
+    assert comparison_record(pair)["dtypes"] == ["bfloat16", "float32"]
 
 
 def test_provenance_names_version_and_commit():

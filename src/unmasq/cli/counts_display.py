@@ -41,7 +41,7 @@ class CountsDisplay:
     def show(self, counts: "Counts", limits: "Limits", done: bool) -> None:
         """For `collect(watch=...)`."""
         point = counts.point
-        name = f"{point.decoder}, p = {point.p:g}"
+        name = f"{point.label}, p = {point.p:g}"
         if point.strong_id not in self._bars:
             self._bars[point.strong_id] = self._progress.add_task(name, total=1.0, facts="")
         share = counts.shots / limits.max_shots

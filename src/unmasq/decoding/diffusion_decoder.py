@@ -86,8 +86,8 @@ class DiffusionDecoder:
     def __repr__(self) -> str:
         model = self.identity
         return (
-            f"<{type(self).__name__} {self.name}: {model.name}, {model.num_detectors} detectors, "
-            f"{model.num_logicals} logicals, {self.asking.dtype}>"
+            f"DiffusionDecoder({self.name}, model {model.name}, {self.dtype}: "
+            f"{model.num_detectors} detectors, {model.num_logicals} logicals)"
         )
 
     @property

@@ -84,6 +84,11 @@ class Point:
         return None if self.asking is None else self.asking.dtype
 
     @property
+    def label(self) -> str:
+        """For tables: 'unmasq-<hash8>,T=6 (bfloat16)', as two dtypes are two decoders."""
+        return self.decoder if self.dtype is None else f"{self.decoder} ({self.dtype})"
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """The fields that are set, but for the decoder: sinter has a column for that."""
         fields = dataclasses.asdict(self)

@@ -33,7 +33,7 @@ def rates_table(counts: Sequence[Counts]) -> Table:
         rates = (c.rate, c.rate_per_round, c.rate_per_logical) if kept else (None,) * 3
         cells = [
             f"{c.point.p:g}",
-            c.point.decoder,
+            c.point.label,
             f"{c.errors} / {kept}",
             *(str(rate) if rate is not None else "-" for rate in rates),
         ]
@@ -58,8 +58,8 @@ def comparisons_table(comparisons: Sequence[Comparison]) -> Table:
         paired = comparison.paired
         table.add_row(
             f"{comparison.first.p:g}",
-            comparison.first.decoder,
-            comparison.second.decoder,
+            comparison.first.label,
+            comparison.second.label,
             str(paired.shots),
             str(paired.both),
             str(paired.first_only),
@@ -153,6 +153,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "p": comparison.first.p,
         "first": comparison.first.decoder,
         "second": comparison.second.decoder,
+        "dtypes": [comparison.first.dtype, comparison.second.dtype],
         "shots": comparison.paired.shots,
         "both": comparison.paired.both,
         "first_only": comparison.paired.first_only,
