@@ -10,8 +10,8 @@ import pytest
 
 from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network, geometry_for
-from unmasq.models.beliefs import ASSUMED_P, SCALING, BeliefEmbedding, Beliefs, looks
-from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, tanner_graph
+from unmasq.models.beliefs import ASSUMED_P, BeliefEmbedding, Beliefs, looks
+from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, run_bp4, tanner_graph
 from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.pauli_channel import pauli_channel
@@ -48,7 +48,7 @@ def found(channel, shots):
         shots.syndrome.T[channel.rows_x] == 1,
         shots.syndrome.T[channel.rows_z] == 1,
         iterations=looks(9),
-        check_rule=min_sum(SCALING),
+        check_rule=min_sum(CONFIG.bp_scaling),
     )
 
 
@@ -58,7 +58,7 @@ def test_a_check_is_told_the_odds_of_its_own_qubits(problem, channel, shots, fou
     geometry = geometry_for(CONFIG, problem)
     if not tied:
         geometry = dataclasses.replace(geometry, symmetry=None)
-    embedding = BeliefEmbedding(9, geometry, tied, 16, key=jr.key(0))
+    embedding = BeliefEmbedding(9, geometry, tied, 16, scaling=0.5, key=jr.key(0))
     assert embedding.weight.shape == (1 if tied else 2, 37, 16)
     features = np.asarray(eqx.filter_jit(embedding.beliefs)(shots.syndrome.T).features)
     for check in range(18):
@@ -72,7 +72,7 @@ def test_a_check_is_told_the_odds_of_its_own_qubits(problem, channel, shots, fou
 
 
 def test_what_is_left_is_the_sum_of_guess_and_error(problem, channel, shots, found):
-    believed = eqx.filter_jit(Beliefs(9, geometry_for(CONFIG, problem)))(shots.syndrome.T)
+    believed = eqx.filter_jit(Beliefs(9, geometry_for(CONFIG, problem), 0.5))(shots.syndrome.T)
     x_bits, z_bits = (np.asarray(bits).astype(int) for bits in (found[-1].x_bits, found[-1].z_bits))
     guess = (channel.logicals_of_x @ x_bits + channel.logicals_of_z @ z_bits).T % 2
     np.testing.assert_array_equal(believed.guess, guess)
@@ -94,7 +94,7 @@ def test_missing_qubits_are_told_as_undecided(problem, shots):
     of_checks[0, 2] = -1
     qubits = dataclasses.replace(geometry.qubits, of_checks=of_checks)
     geometry = dataclasses.replace(geometry, qubits=qubits, symmetry=None)
-    features = eqx.filter_jit(Beliefs(4, geometry))(shots.syndrome.T).features
+    features = eqx.filter_jit(Beliefs(4, geometry, 0.5))(shots.syndrome.T).features
     np.testing.assert_array_equal(features[0, 3::6], 0)
     assert (np.abs(features[0, 4::6]) > 0).all()
 
@@ -151,3 +151,26 @@ def test_only_code_capacity_noise_has_them(problem):
         dataclasses.replace(CONFIG, kind="continuous")
     with pytest.raises(ValueError, match="bp_iterations must be at least 0"):
         dataclasses.replace(CONFIG, bp_iterations=-1)
+
+
+def test_the_scaling_of_the_messages_is_a_setting(problem, channel, shots):
+    prior = jnp.full((18, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
+    weights = []
+    for scaling in (0.5, 1.0):
+        config = dataclasses.replace(CONFIG, bp_iterations=9, bp_scaling=scaling)
+        network = build_network(config, geometry_for(config, problem), key=jr.key(0))
+        expected = run_bp4(
+            tanner_graph(channel.checks_x),
+            tanner_graph(channel.checks_z),
+            QubitOdds(prior, prior, prior),
+            shots.syndrome.T[channel.rows_x] == 1,
+            shots.syndrome.T[channel.rows_z] == 1,
+            num_iterations=9,
+            check_rule=min_sum(scaling),
+        )
+        weight = eqx.filter_jit(network.encoder.believe)(shots.syndrome).weight
+        np.testing.assert_array_equal(weight, (expected.x_bits | expected.z_bits).sum(axis=0))
+        weights.append(np.asarray(weight))
+    assert (weights[0] != weights[1]).any()
+    with pytest.raises(ValueError, match=r"bp_scaling must lie in \(0, 1\]: got 1.5."):
+        dataclasses.replace(CONFIG, bp_scaling=1.5)

@@ -25,7 +25,7 @@ from unmasq.training.curriculum import FrameRange, frame_ranges
 from unmasq.training.make_trainer import make_trainer
 from unmasq.training.objectives import autoregressive_objective, masked_objective
 from unmasq.training.optimizer import learning_rates, make_optimizer
-from unmasq.training.update import unsolved_first
+from unmasq.training.pool import unsolved_first
 
 # The loss of a stage, on a network small enough to write the sum out
 
@@ -312,3 +312,34 @@ def test_of_a_pool_the_unsolved_shots_are_taken_and_stay_whole():
     for count in (int(unsolved.sum()) // 2, 200):
         taken = eqx.filter_jit(unsolved_first)(network, shots, count)
         np.testing.assert_array_equal(np.concatenate(taken, axis=1), wanted[:count])
+
+
+def test_of_a_pool_the_solved_shots_with_the_heaviest_guesses_may_come_first():
+    problem = problem_from_code(get_code("bb18"), "code-capacity", 0.08)
+    config = dataclasses.replace(TINY.network, bp_iterations=9)
+    network = build_network(config, geometry_for(config, problem), key=jr.key(0))
+    shots = eqx.filter_jit(ShotSampler(problem))(jnp.full((256,), 0.08), key=jr.key(1))
+    believed = eqx.filter_jit(network.encoder.believe)(shots.syndrome)
+    solved, weight = ~np.asarray(believed.left).any(axis=0), np.asarray(believed.weight)
+    pairs = np.concatenate([np.asarray(part) for part in shots], axis=1)
+    count = 10 + int((~solved).sum())
+    taken = eqx.filter_jit(unsolved_first)(network, shots, count, 10)
+    places = {tuple(pair): i for i, pair in enumerate(pairs)}
+    found = np.array([places[tuple(pair)] for pair in np.concatenate(taken, axis=1)])
+    first, rest = found[:10], found[10:]
+    assert solved[first].all()
+    assert sorted(weight[first]) == sorted(weight[solved])[-10:]
+    assert not solved[rest].any()
+    # All of them, where there are fewer.
+    all_taken = eqx.filter_jit(unsolved_first)(network, shots, 256, 256)
+    assert sorted(map(tuple, np.concatenate(all_taken, axis=1))) == sorted(map(tuple, pairs))
+
+
+def test_the_weight_of_a_guess_is_that_of_the_error_it_names():
+    problem = problem_from_code(get_code("bb18"), "code-capacity", 0.08)
+    config = dataclasses.replace(TINY.network, bp_iterations=9)
+    network = build_network(config, geometry_for(config, problem), key=jr.key(0))
+    singles = problem.check_matrix.toarray().T.astype(np.uint8)  # one faulty qubit each
+    believed = eqx.filter_jit(network.encoder.believe)(np.concatenate([0 * singles[:1], singles]))
+    assert not believed.left.any()
+    np.testing.assert_array_equal(believed.weight, [0, *np.ones(len(singles))])

@@ -29,7 +29,6 @@ from unmasq.models.quaternary import (
 from unmasq.shots.sampling import parity
 
 ASSUMED_P = 0.08  # of the depolarizing channel; min-sum depends little on it
-SCALING = 0.5
 _CERTAIN = 6.0  # log-odds that count as nearly sure
 
 
@@ -39,6 +38,7 @@ class Believed(NamedTuple):
     features: Float[Array, "n features B"]  # in -1..1 for each check; 0 where a qubit is missing
     left: UInt8[Array, "n B"]  # the checks that guess and error flip together
     guess: UInt8[Array, "B K"]  # the logicals that the guess flips
+    weight: Int32[Array, " B"]  # qubits that it takes to be faulty
 
 
 class Beliefs(eqx.Module):
@@ -52,8 +52,9 @@ class Beliefs(eqx.Module):
     logicals_of_x: UInt8[Array | np.ndarray, "K qubits"]
     logicals_of_z: UInt8[Array | np.ndarray, "K qubits"]
     iterations: tuple[int, ...] = eqx.field(static=True)
+    scaling: float = eqx.field(static=True)
 
-    def __init__(self, num_iterations: int, geometry: Geometry):
+    def __init__(self, num_iterations: int, geometry: Geometry, scaling: float):
         if geometry.qubits is None:
             raise ValueError(
                 f"bp_iterations must be 0 for other noise than code capacity: got {num_iterations}."
@@ -70,6 +71,7 @@ class Beliefs(eqx.Module):
         self.graph_x = graph_of(qubits[self.x_checks], num_qubits)
         self.graph_z = graph_of(qubits[self.z_checks], num_qubits)
         self.iterations = looks(num_iterations)
+        self.scaling = scaling
 
     @property
     def num_features(self) -> int:
@@ -84,7 +86,7 @@ class Beliefs(eqx.Module):
             bits[self.x_checks] == 1,
             bits[self.z_checks] == 1,
             iterations=self.iterations,
-            check_rule=min_sum(SCALING),
+            check_rule=min_sum(self.scaling),
         )
         odds = jnp.concatenate([self._around(each) for each in found], axis=1)
         fired = 1 - 2 * bits[:, None, :].astype(jnp.float32)
@@ -100,7 +102,8 @@ class Beliefs(eqx.Module):
                 (self.logicals_of_z, last.z_bits),
             )
         )
-        return Believed(features, bits ^ explained.astype(jnp.uint8), of_x ^ of_z)
+        weight = jnp.sum(last.x_bits | last.z_bits, axis=0, dtype=jnp.int32)
+        return Believed(features, bits ^ explained.astype(jnp.uint8), of_x ^ of_z, weight)
 
     def _around(self, found: BpResult) -> Float[Array, "n around B"]:
         """Odds of each check's qubits: those of the bit that it sees, then of the other."""
@@ -122,9 +125,16 @@ class BeliefEmbedding(eqx.Module):
     kind: Int32[Array | np.ndarray, " n"]
 
     def __init__(
-        self, num_iterations: int, geometry: Geometry, tied: bool, width: int, *, key: PRNGKeyArray
+        self,
+        num_iterations: int,
+        geometry: Geometry,
+        tied: bool,
+        width: int,
+        *,
+        scaling: float,
+        key: PRNGKeyArray,
     ):
-        self.beliefs = Beliefs(num_iterations, geometry)
+        self.beliefs = Beliefs(num_iterations, geometry, scaling)
         self.kind = geometry.check_kinds(tied)
         features = self.beliefs.num_features
         shape = (int(self.kind.max()) + 1, features, width)

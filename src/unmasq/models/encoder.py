@@ -62,11 +62,16 @@ class RecurrentEncoder(eqx.Module):
         # Child i of a split is `fold_in(key, i)`: the next number is the first that is free.
         told_key = jr.fold_in(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
-        self.told = (
-            BeliefEmbedding(config.bp_iterations, geometry, tied, config.width, key=told_key)
-            if config.bp_iterations
-            else None
-        )
+        self.told = None
+        if config.bp_iterations:
+            self.told = BeliefEmbedding(
+                config.bp_iterations,
+                geometry,
+                tied,
+                config.width,
+                scaling=config.bp_scaling,
+                key=told_key,
+            )
         if not block_keys and geometry.layout.num_frames != 1:
             raise ValueError(
                 f"encoder_layers must be at least 1 for {geometry.layout.num_frames} frames: got 0."

@@ -117,6 +117,7 @@ class TrainConfig:
     num_updates: int
     batch_size: int  # fresh shots per update, over all devices
     pool: int = 1  # shots drawn for each of them; those that belief propagation solves are left out
+    doubted: float = 0.0  # but for this share of the batch: solved ones with the heaviest guesses
     problem: ProblemConfig = ProblemConfig()
     network: NetworkConfig = NetworkConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -153,7 +154,7 @@ class TrainConfig:
         _require(self, "be at least 0", lambda x: x >= 0, "evaluate_shots")
         _require(self, "lie in (0, 0.5]", lambda x: all(0 < p <= 0.5 for p in x), "evaluate_p")
         _require(self, "be at least 1", lambda x: all(rounds >= 1 for rounds in x), "rounds")
-        _require(self, "lie in [0, 1)", lambda x: 0 <= x < 1, "ema")
+        _require(self, "lie in [0, 1)", lambda x: 0 <= x < 1, "ema", "doubted")
         _require_choice("objective", self.objective, ("masked", "autoregressive", "continuous"))
         _require_choice("frames", self.frames, ("sum", "random"))
         _require_choice("compute_dtype", self.compute_dtype, ("float32", "bfloat16"))
@@ -170,6 +171,8 @@ class TrainConfig:
             raise ValueError(
                 f"pool must be 1 for a network without bp_iterations: got {self.pool}."
             )
+        if self.doubted and self.pool == 1:
+            raise ValueError(f"doubted must be 0 without a pool: got {self.doubted}. Set pool=4.")
         if self.translate_masks and self.network.ties != "tied":
             raise ValueError(
                 f"translate_masks must be false unless network.ties is tied: got "

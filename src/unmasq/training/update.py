@@ -30,6 +30,7 @@ from unmasq.training.objectives import (
     masked_objective,
 )
 from unmasq.training.optimizer import learning_rates, make_optimizer
+from unmasq.training.pool import unsolved_first
 from unmasq.training.streams import PLAIN_STREAM, training_key
 
 CONTINUOUS_STEPS = 200
@@ -184,7 +185,9 @@ class Trainer:
         p = jax.lax.with_sharding_constraint(p_top * spread, self._by_shot)
         shots = sampler(p, key=shot_key)
         if config.pool > 1:
-            shots = unsolved_first(eqx.combine(state.weights, fixed), shots, config.batch_size)
+            network = eqx.combine(state.weights, fixed)
+            doubted = round(config.doubted * config.batch_size)
+            shots = unsolved_first(network, shots, config.batch_size, doubted)
         shots = jax.lax.with_sharding_constraint(shots, self._by_shot)
 
         def loss_of(weights: PyTree) -> Float32[Array, ""]:
@@ -266,17 +269,6 @@ class Trainer:
         memory = network.recall(jnp.concatenate(list(states), axis=1))
         used = logicals[:, frames.first : frames.last + 1]
         return memory, jnp.concatenate([used[:, i] for i in range(used.shape[1])]), syndrome
-
-
-def unsolved_first(network: MaskedDenoiser, shots: Shots, count: int) -> Shots:
-    """So many of the shots: those that belief propagation leaves unsolved, then others.
-
-    The choice is by the syndrome alone, so what it says about the logicals stays true.
-    """
-    guess = network.guess(shots.syndrome)
-    assert guess is not None  # or else the configuration has no pool
-    chosen = jnp.argsort(guess.solved)[:count]
-    return Shots(shots.syndrome[chosen], shots.logicals[chosen])
 
 
 def _is_finite(tree: PyTree) -> Bool[Array, ""]:
