@@ -56,3 +56,18 @@ def test_the_picture_is_drawn_from_the_results(tmp_path):
     save_figure(error_rate_figure(counts), again, numbers_of(counts))
     assert described(again) == described(PICTURE)
     assert PICTURE.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.safetensors")), ids=lambda path: path.stem)
+def test_the_cards_hold_the_counts_of_the_results(path):
+    """All of this very model, and those of the baselines on its shots."""
+    model = find_model(path)
+    counts = read_counts(
+        *sorted((ROOT / "results").glob(f"{model.header['problem']['code']}-*.csv"))
+    )
+    own = [c for c in counts if c.point.model_hash == model.model_hash]
+    shots = {c.point.shots_id for c in own}
+    others = [c for c in counts if c.point.model_hash is None and c.point.shots_id in shots]
+    found = {(c.point.p, c.point.decoder, c.errors, c.shots, str(c.rate)) for c in (*own, *others)}
+    keys = ("p", "decoder", "errors", "shots", "rate")
+    assert {tuple(row[key] for key in keys) for row in model.card["measured"]} == found
