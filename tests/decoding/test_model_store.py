@@ -201,3 +201,13 @@ def test_loaded_decoders_answer_like_their_weights(files):
     decoder = load(files["other"])
     syndromes = np.random.default_rng(0).integers(0, 2, (5, OTHER.num_detectors), np.uint8)
     assert decoder.decode_batch(syndromes).shape == (5, OTHER.num_logicals)
+
+
+def test_cut_off_weights_in_a_run_folder_are_named(files, tmp_path):
+    (tmp_path / "problem.safetensors").write_bytes(b"")
+    (tmp_path / "step-000000004-0.safetensors").write_bytes(b"")
+    with pytest.raises(ValueError, match="must be a folder with a weight file: got none in"):
+        find_model(tmp_path)
+    (tmp_path / "net.safetensors").write_bytes(files["first"].read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"net.safetensors must be a weight file: it is cut off"):
+        find_model(tmp_path)

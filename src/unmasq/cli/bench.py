@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unmasq.cli.decoder_choice import NETWORK, problem_and_model, require_heeded
+from unmasq.cli.numbers import require_at_least, whole_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +50,10 @@ def bench(
         list[int] | None,
         typer.Option(help="Translates that vote on shots the network is not sure of; 1 for none."),
     ] = None,
-    batches: Annotated[list[int] | None, typer.Option(help="Batch sizes.")] = None,
+    batches: Annotated[
+        list[int] | None,
+        typer.Option(parser=whole_number, metavar="N", help="Batch sizes."),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Time for each measurement.")] = 2.0,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
     seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
@@ -61,6 +65,8 @@ def bench(
     """Time decoders on real shots; compilation is not in the numbers."""
     from unmasq.shots.reader import ShotReader
 
+    require_at_least(1, {"--batches": min(batches or [1])})
+    require_at_least(0, {"--seconds": seconds})
     if figure is not None:
         from unmasq.report.figures import check_figure_path
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unmasq.cli.numbers import require_at_least, whole_number
+
 if TYPE_CHECKING:
     from unmasq.evaluation.counts import Counts
     from unmasq.evaluation.failures import Comparison
@@ -27,7 +29,12 @@ To go on:
 
 def demo(
     shots: Annotated[
-        int, typer.Option(help="At most so many shots at each p, the same for both decoders.")
+        int,
+        typer.Option(
+            parser=whole_number,
+            metavar="N",
+            help="At most so many shots at each p, the same for both decoders.",
+        ),
     ] = 768,
     seconds: Annotated[
         float, typer.Option(help="Time for decoding; a slow machine decodes fewer shots.")
@@ -40,10 +47,9 @@ def demo(
     Both decode the same numbered shots, none of which the network has seen in training. It takes
     about a minute on a CPU, and ends with a table and a plot.
     """
-    if seconds <= 0:
+    if not 0 < seconds < float("inf"):
         raise ValueError(f"--seconds must be above 0: got {seconds:g}.")
-    if shots < 1:
-        raise ValueError(f"--shots must be at least 1: got {shots}.")
+    require_at_least(1, {"--shots": shots})
     out.mkdir(parents=True, exist_ok=True)  # refused now, not after a minute
     from rich.console import Console
 

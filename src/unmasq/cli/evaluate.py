@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unmasq.cli.decoder_choice import NETWORK, problem_and_model, require_heeded
+from unmasq.cli.numbers import require_at_least, whole_number
 
 if TYPE_CHECKING:
     from unmasq.evaluation.contenders import Contender
@@ -74,7 +75,10 @@ def evaluate(
         float | None, typer.Option(help="Discard shots of lower confidence (post-selection).")
     ] = None,
     dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Shots in a batch of the network.")] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(parser=whole_number, metavar="N", help="Shots in a batch of the network."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
     workers: Annotated[
         int | None, typer.Option(help="Processes for the baselines; else one for each core.")
@@ -94,6 +98,8 @@ def evaluate(
     from unmasq.evaluation.collect import collect
     from unmasq.evaluation.failures import compare as compare_counts
 
+    require_at_least(0, {"--minutes": minutes, "--save-seconds": save_seconds})
+    require_at_least(1, {"--batch": batch, "--workers": workers})
     for path in (figure, discard_curve):
         if path is not None:
             from unmasq.report.figures import check_figure_path
@@ -124,7 +130,7 @@ def evaluate(
     limits = _limits(contenders, max_shots or [], max_errors or [])
     if cluster is not None and workers is not None:
         raise ValueError("--cluster and --workers must not be given together: choose one.")
-    with _saved_in(save) as path, CountsDisplay() as display:
+    with _saved_in(save) as path, CountsDisplay() as display, _saying_what_is_kept(save):
         counts = collect(
             contenders,
             decoding_problem,
@@ -202,9 +208,12 @@ def _by_decoder(option: str, words: Sequence[str], names: set[str]) -> dict[str,
             raise ValueError(
                 f"{option} must name decoders that take part: got '{name}'.{nearest(name, names)}"
             )
-        if not number.isdigit():
-            raise ValueError(f"{option} must be a whole number, or decoder=number: got '{word}'.")
-        result[name] = int(number)
+        try:
+            result[name] = whole_number(number)
+        except ValueError:
+            raise ValueError(
+                f"{option} must be a whole number, or decoder=number: got '{word}'."
+            ) from None
     return result
 
 
@@ -212,6 +221,19 @@ def _cluster_workers(where: str) -> Any:
     from unmasq.evaluation.cluster import cluster_workers
 
     return cluster_workers(where)
+
+
+@contextlib.contextmanager
+def _saying_what_is_kept(save: Path | None) -> Iterator[None]:
+    """Ctrl-C and SIGTERM: all shots that were counted are in the file by now."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "nothing is kept: name a file with --save"
+        if save is not None:
+            kept = f"what was counted is kept in {save}: the same command goes on from there"
+        print(f"stopped; {kept}", file=sys.stderr)
+        raise
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from unmasq.suggest import nearest
 
 ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
 SHIPPED = Path(__file__).parents[1] / "weights"
+_OTHER_FILES = ("problem.", "step-", "slim-")  # of a run folder, beside its weights
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -151,6 +152,9 @@ def _folder_models(folder: Path, *, shipped: bool = False) -> list[ModelFile]:
 def _only_model_in(folder: Path) -> ModelFile:
     models = _folder_models(folder)
     if not models:
+        for path in sorted(folder.glob("*.safetensors")):
+            if not path.name.startswith(_OTHER_FILES):
+                raise WEIGHTS.refusal(path)
         known = [model for model in known_models() if str(folder) in (model.name, model.path.stem)]
         hint = f" For the known model of that name give its file, {known[0].path}." if known else ""
         raise ValueError(f"model must be a folder with a weight file: got none in {folder}.{hint}")

@@ -81,8 +81,14 @@ class StatsFile:
         total = self.counts(counts.point) + counts
         _ = total.next_shot
         ((first, _stop),) = counts.ranges
-        _append(self._flags, flags_line(counts.point.strong_id, first, flags))
-        _append(self._file, _row(counts))
+        try:
+            _append(self._flags, flags_line(counts.point.strong_id, first, flags))
+            _append(self._file, _row(counts))
+        except OSError as error:
+            raise OSError(
+                f"{self.path} must be writable: {error.strerror}. "
+                "All rows before are kept: make room, and the same command goes on."
+            ) from error
         self._counts[counts.point.strong_id] = total
 
     def _lock(self) -> None:
