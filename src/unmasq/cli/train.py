@@ -21,7 +21,7 @@ def train(
     out: Annotated[Path | None, typer.Option(help="New run folder.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Run folder to go on with.")] = None,
     init: Annotated[
-        Path | None, typer.Option(help="Start from these weights: a weight file or a run.")
+        Path | None, typer.Option(help="Start from these weights: a file, a run or a model's name.")
     ] = None,
     minutes: Annotated[
         float | None, typer.Option(help="Stop after this time; --resume goes on.")

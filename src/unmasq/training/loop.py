@@ -21,6 +21,7 @@ from unmasq.training.make_trainer import make_trainer
 from unmasq.training.measure import error_counts
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, mirror_run
+from unmasq.training.start import init_path
 from unmasq.training.update import Trainer, TrainState
 
 MAX_ROLLBACKS = 5
@@ -81,9 +82,11 @@ def train(
     limits = limits or Limits()
     if not resume:
         run.require_new()
+    if init is not None:
+        init = init_path(init)
     history = [] if init is None else history_of(init)
     asked, config = config.noise, _with_known_noise(config, problem)
-    trainer = make_trainer(config, problem, init, run.stream() if resume else None)
+    trainer = make_trainer(config, problem, init, run.stream() if resume else None, say)
     state = trainer.start()
     spent = 0.0
     if resume:

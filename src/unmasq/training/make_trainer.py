@@ -1,6 +1,7 @@
 """A trainer for a recipe and a problem: network, shots and devices."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import equinox as eqx
@@ -15,14 +16,13 @@ from unmasq.models import (
     initial_code_weights,
 )
 from unmasq.models.views import Views
-from unmasq.models.weights import with_weights
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.rounds import with_rounds
 from unmasq.problems.translates import translates_of
 from unmasq.shots.sampling import ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import frame_ranges
-from unmasq.training.run_folder import load_average
+from unmasq.training.start import init_path, started
 from unmasq.training.streams import stream_of
 from unmasq.training.update import Experiment, Trainer
 
@@ -32,6 +32,7 @@ def make_trainer(
     problem: DecodingProblem,
     init: str | Path | None = None,
     stream: int | None = None,
+    say: Callable[[str], None] = lambda message: None,
 ) -> Trainer:
     """Network, sampler and device mesh for a recipe; `init` names weights to start from.
 
@@ -49,9 +50,9 @@ def make_trainer(
     geometry = geometry_for(config.network, problem)
     weights = initial_code_weights(problem) if config.network.has_code_weights else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
-    start = None if init is None else load_average(init)
-    if start is not None:
-        network = with_weights(network, start)
+    start = None
+    if init is not None:
+        network, start = started(network, init_path(init), config, problem, say)
     if config.rounds and not (isinstance(network, MaskedDenoiser) and network.knows_no_rounds):
         raise ValueError(
             "rounds must be empty for a network that has weights of its own for each frame: got "
