@@ -11,6 +11,7 @@ from unmasq.evaluation.latency import (
     WARM_UP_CALLS,
     Latency,
     measure_latency,
+    measure_stream,
     measure_throughput,
 )
 
@@ -87,3 +88,31 @@ def test_quantiles_are_times_that_occurred():
 def test_no_shots_are_refused():
     with pytest.raises(ValueError, match="at least one shot"):
         measure_latency(Clockwork(lambda call: 1.0), SYNDROMES[:0], 1.0)
+
+
+class Frames(Clockwork):
+    """Streams whose frames take 1 s, whose answers take 10 s, and whose first shots compile."""
+
+    def stream(self):
+        return self
+
+    def frames(self, syndromes):
+        return [syndromes] * 3
+
+    def push(self, frame):
+        self.batches.append(len(frame))
+        self.now += 1.0 if len(self.batches) > 3 * WARM_UP_CALLS else 100.0
+
+    def wait(self):
+        pass
+
+    def finish(self):
+        self.now += 10.0
+
+
+def test_a_streams_last_frame_counts_with_the_answer():
+    decoder = Frames(None)
+    found = measure_stream(decoder, SYNDROMES, seconds=0.0, clock=decoder.clock)
+    np.testing.assert_allclose(found.push.seconds, np.ones(2 * MIN_CALLS))
+    np.testing.assert_allclose(found.finish.seconds, np.full(MIN_CALLS, 11.0))
+    assert found.record["finish"]["calls"] == MIN_CALLS

@@ -10,6 +10,7 @@ from rich.console import Console
 from unmasq.decoding.asking import Asking
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Comparison
+from unmasq.evaluation.latency import Latency, StreamLatency, Throughput, Timing
 from unmasq.evaluation.statistics import PairedCounts
 from unmasq.files.provenance import provenance
 from unmasq.report.tables import (
@@ -17,6 +18,7 @@ from unmasq.report.tables import (
     comparisons_table,
     counts_record,
     rates_table,
+    timings_table,
 )
 
 POINT = Point("bposd-x", "bb72", 0.003, 12, 6, "X", "circuit", "5eed", "f00d", code="bb72")
@@ -98,3 +100,20 @@ def test_tables_tell_dtypes_apart():
 
 def test_provenance_names_version_and_commit():
     assert provenance().startswith("unmasq ")
+
+
+def test_the_times_of_a_stream_stand_beside_those_of_whole_shots():
+    whole = Latency(np.array([0.004, 0.004]))
+    stream = StreamLatency(
+        Latency(np.array([0.001, 0.001, 0.002])), Latency(np.array([0.003, 0.003]))
+    )
+    rows = (Throughput(8, 80, 1.0),)
+    timings = [
+        Timing("unmasq-1", "a GPU", "float32", whole, rows, 1.0, stream),
+        Timing("bposd-x", "a CPU", None, whole, rows),
+    ]
+    console = Console(width=250, record=True, file=io.StringIO())
+    console.print(timings_table(timings, "x"))
+    ours, other = console.export_text().splitlines()[-2:]
+    assert "1, 2; 3, 3" in ours
+    assert "; " not in other

@@ -22,7 +22,7 @@ def compiled(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Calla
     """A network, as `jax.tree.flatten` takes it apart, asked by a rule."""
 
     def decode(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Unmasked:
-        with jax.default_matmul_precision(_precision(dtype)):
+        with jax.default_matmul_precision(precision(dtype)):
             return rule(jax.tree.unflatten(structure, leaves), syndrome, num_logicals)
 
     return jax.jit(decode)
@@ -33,7 +33,7 @@ def compiled_vote(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> 
     """`Voters`, taken apart, each asked by a rule."""
 
     def vote(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Voted:
-        with jax.default_matmul_precision(_precision(dtype)):
+        with jax.default_matmul_precision(precision(dtype)):
             return jax.tree.unflatten(structure, leaves)(rule, syndrome, num_logicals)
 
     return jax.jit(vote)
@@ -49,6 +49,6 @@ def compiled_guess(structure: Any) -> Callable:
     return jax.jit(guess)
 
 
-def _precision(dtype: str) -> str:
+def precision(dtype: str) -> str:
     """float32 shall mean float32: a GPU would multiply it with ten-bit mantissas."""
     return "highest" if dtype == "float32" else "default"

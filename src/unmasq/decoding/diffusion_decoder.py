@@ -12,6 +12,7 @@ from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import find_model
 from unmasq.decoding.passes import Passes
 from unmasq.decoding.soft_output import SoftOutput
+from unmasq.decoding.stream import Stream
 from unmasq.models.weights import Weights, load_weights
 from unmasq.problems.translates import Translates
 from unmasq.shots.batches import Bits, pack, read_shots
@@ -186,6 +187,19 @@ class DiffusionDecoder:
         if not 1 <= len(bits) <= self.max_batch:
             raise ValueError(f"shots must number 1..{self.max_batch}: got {len(bits)}.")
         return self._passes.start(bits, at_least)
+
+    @property
+    def streams(self) -> bool:
+        """Whether `stream` works: for networks that know no number of rounds (messages)."""
+        return self._passes.streams
+
+    def stream(self) -> Stream:
+        """For shots whose frames are decoded as they are measured: `push` each, then `finish`."""
+        return self._passes.stream()
+
+    def frames(self, syndromes: np.ndarray) -> list[Bits]:
+        """The frames of whole shots, as a stream takes them."""
+        return self._passes.frames(read_shots(syndromes, self.num_detectors, bit_packed=False))
 
     def warm_up(self, shots: int) -> None:
         """Compiles all that so many shots may need, whatever they are."""

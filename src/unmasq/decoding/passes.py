@@ -20,11 +20,12 @@ from unmasq.decoding.asking import Asking
 from unmasq.decoding.compiled import compiled, compiled_guess, compiled_vote
 from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.identity import Identity
-from unmasq.decoding.rules import Adaptively, InSteps, rule_of
+from unmasq.decoding.rules import Adaptively, InSteps, MemoryRule, rule_of
 from unmasq.decoding.soft_output import SoftOutput
+from unmasq.decoding.stream import Stream
 from unmasq.decoding.unmasking import Unmasked
 from unmasq.decoding.voting import Voted, Voters
-from unmasq.models import cast_floats
+from unmasq.models import MaskedDenoiser, cast_floats
 from unmasq.models.masked import Guess
 from unmasq.problems.translates import Translates
 from unmasq.shots.batches import Bits, cut, pad, padded_size
@@ -80,6 +81,35 @@ class Passes:
         if not self._asking.guess:
             return self._ask(bits, padded)
         return functools.partial(self._ask_unsolved, self._guess(padded), bits, len(padded))
+
+    @property
+    def streams(self) -> bool:
+        """Whether the network can be given shots frame by frame."""
+        network = jax.tree.unflatten(self.structure, self.leaves)
+        return isinstance(network, MaskedDenoiser) and network.knows_no_rounds
+
+    def frames(self, bits: Bits) -> list[Bits]:
+        """(B, n_c) bits of each frame; 0 where a frame has no detector."""
+        grid = np.asarray(jax.tree.unflatten(self.structure, self.leaves).encoder.grid)
+        return [np.where(row >= 0, bits[:, row], np.uint8(0)) for row in grid]
+
+    def stream(self) -> Stream:
+        """The same network on shots that come frame by frame."""
+        network = jax.tree.unflatten(self.structure, self.leaves)
+        dtype = self._asking.dtype
+        if not self.streams:
+            raise ValueError(
+                f"model '{self._identity.name}' must know no number of rounds to decode a stream: "
+                "it has weights for each frame, or no frames. Train one with "
+                "network.mixing=messages."
+            )
+        if self.voters is not None:
+            raise ValueError("views must be 1 to decode a stream: votes need whole shots.")
+        assert isinstance(self.rule, MemoryRule)
+        assert dtype is not None  # it is settled
+        checks = network.encoder.grid.shape[1]
+        logicals = self._identity.num_logicals
+        return Stream(self.leaves, self.structure, self.rule, logicals, checks, dtype)
 
     def warm_up(self, shots: int) -> None:
         """Compiles all that so many shots may need, whatever they are."""

@@ -7,13 +7,16 @@ the time of iterative decoders depends on the noise.
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from unmasq.decoding.decoder import Decoder
 from unmasq.evaluation.jobs import warm_up
 from unmasq.evaluation.workers import available_cores
+
+if TYPE_CHECKING:
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 
 WARM_UP_CALLS = 3
 MIN_CALLS = 20  # single shots, however slow
@@ -90,6 +93,48 @@ def measure_latency(
     return Latency(np.array(times))
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class StreamLatency:
+    """Single shots frame by frame: the time of a frame, and from the last frame to the answer."""
+
+    push: Latency
+    finish: Latency
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return {"push": self.push.record, "finish": self.finish.record}
+
+
+def measure_stream(
+    decoder: "DiffusionDecoder",
+    syndromes: np.ndarray,
+    seconds: float,
+    clock: Callable[[], float] = time.perf_counter,
+) -> StreamLatency:
+    """Streams one shot at a time for about `seconds`; the last frame counts with the answer."""
+    _require_shots(syndromes)
+    stream = decoder.stream()
+    pushes: list[float] = []
+    answers: list[float] = []
+    shots, end = -WARM_UP_CALLS, clock() + seconds
+    while len(answers) < MIN_CALLS or clock() < end:
+        *earlier, last = decoder.frames(syndromes[shots % len(syndromes)][None])
+        times = []
+        for frame in earlier:
+            start = clock()
+            stream.push(frame)
+            stream.wait()
+            times.append(clock() - start)
+        start = clock()
+        stream.push(last)
+        stream.finish()
+        if shots >= 0:
+            answers.append(clock() - start)
+            pushes += times
+        shots += 1
+    return StreamLatency(Latency(np.array(pushes)), Latency(np.array(answers)))
+
+
 def measure_throughput(
     decoder: Decoder,
     syndromes: np.ndarray,
@@ -121,6 +166,7 @@ class Timing:
     latency: Latency
     throughputs: tuple[Throughput, ...]
     mean_steps: float | None = None  # unmasking steps a shot took, where that varies
+    stream: StreamLatency | None = None  # where shots can come frame by frame
 
     @property
     def record(self) -> dict[str, Any]:
@@ -133,6 +179,7 @@ class Timing:
             "latency_batch_1": self.latency.record,
             "throughput": [throughput.record for throughput in self.throughputs],
             "mean_steps": self.mean_steps,
+            **({} if self.stream is None else {"stream_batch_1": self.stream.record}),
         }
 
 
@@ -152,7 +199,13 @@ def time_decoder(
         measure_latency(decoder, syndromes, seconds),
         tuple(measure_throughput(decoder, syndromes, batch, seconds) for batch in batches),
         steps,
+        measure_stream(decoder, syndromes, seconds) if _streams(decoder) else None,
     )
+
+
+def _streams(decoder: Any) -> TypeGuard["DiffusionDecoder"]:
+    """Whether single shots may come frame by frame; votes need whole ones."""
+    return getattr(decoder, "streams", False) and (decoder.asking.views or 1) == 1
 
 
 def cpu_name(cores: int | None = None) -> str:

@@ -102,7 +102,7 @@ class RecurrentEncoder(eqx.Module):
         """M_R, or M_r at each shot's own r = last_frame; `believed` where it is known already."""
 
         def step(state: Array, frame: tuple) -> tuple[Array, None]:
-            new = self._advance(state, *frame[1:])
+            new = self.advance(state, *frame[1:])
             if last_frame is None:
                 return new, None
             return jnp.where((frame[0] <= last_frame)[None, :, None], new, state), None
@@ -115,7 +115,7 @@ class RecurrentEncoder(eqx.Module):
         """M_r for every frame, or for the first `count` of them."""
 
         def step(state: Array, frame: tuple) -> tuple[Array, Array]:
-            new = self._advance(state, *frame[1:])
+            new = self.advance(state, *frame[1:])
             return new, new
 
         states = self._scan(step, syndrome, count)[1]
@@ -130,10 +130,9 @@ class RecurrentEncoder(eqx.Module):
         believed: Believed | None = None,
     ) -> tuple[Array, Array | None]:
         grid = jnp.asarray(self.grid[:count])
-        frames, sites = grid.shape
+        frames = len(grid)
         bits = _frames_of(syndrome, grid)
-        width = self.embedding.table.shape[-1]
-        state = jnp.zeros((sites, syndrome.shape[0], width), self.embedding.table.dtype)
+        state = self.blank(syndrome.shape[0])
         believed = believed or self.believe(syndrome)
         if self.told is not None and believed is not None:
             state = self.told(believed.features)
@@ -143,12 +142,18 @@ class RecurrentEncoder(eqx.Module):
         weights = None if self.code_weights is None else self.code_weights[:count]
         return jax.lax.scan(step, state, (numbers, bits, weights), unroll=frames)
 
-    def _advance(
+    def blank(self, shots: int) -> Float[Array, "n B d"]:
+        """The hidden state before the first frame."""
+        table = self.embedding.table
+        return jnp.zeros((self.grid.shape[1], shots, table.shape[-1]), table.dtype)
+
+    def advance(
         self,
         state: Float[Array, "n B d"],
         bits: UInt8[Array, "n B"],
-        weights: Float[Array, " V"] | None,
+        weights: Float[Array, " V"] | None = None,
     ) -> Float[Array, "n B d"]:
+        """M_r from M_{r-1} and the bits of frame r; `weights` is K[r], which messages lack."""
         state = state + self.embedding(bits)
         for block in self.blocks:
             if isinstance(block, MessageBlock):

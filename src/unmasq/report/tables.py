@@ -85,6 +85,9 @@ def timings_table(timings: Sequence[Timing], title: str) -> Table:
     table.add_column("steps", justify="right")
     if ratios:
         table.add_column(f"speed / {ratios['reference']}: single, batched")
+    streams = any(timing.stream for timing in timings)
+    if streams:
+        table.add_column("stream: a frame, last frame to answer (p50, p99)")
     table.add_column("on")
     for timing in timings:
         latency = timing.latency.record
@@ -98,9 +101,21 @@ def timings_table(timings: Sequence[Timing], title: str) -> Table:
         if ratios:
             ratio = ratios["decoders"][timing.decoder]
             cells.append(f"{ratio['single']:.3g}, {ratio['batched']:.3g}")
+        if streams:
+            cells.append(_stream_cell(timing))
         cells.append(", ".join(filter(None, [timing.device, timing.dtype])))
         table.add_row(*cells)
     return table
+
+
+def _stream_cell(timing: Timing) -> str:
+    if timing.stream is None:
+        return "-"
+    pairs = (
+        ", ".join(f"{1e3 * latency.quantile(share):.3g}" for share in (0.5, 0.99))
+        for latency in (timing.stream.push, timing.stream.finish)
+    )
+    return "; ".join(pairs)
 
 
 def speed_ratios(timings: Sequence[Timing]) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""`Stream`: shots decoded while their frames are measured.
+
+Each frame goes through the encoder as it comes, so that after the last one only that frame and the
+unmasking remain. For networks that know no number of rounds; the answers are those of a decoder
+that is given whole shots.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt8
+
+from unmasq.decoding.compiled import precision
+from unmasq.decoding.rules import MemoryRule
+from unmasq.decoding.soft_output import SoftOutput
+from unmasq.decoding.unmasking import Unmasked
+from unmasq.shots.batches import check_syndromes, pad, padded_size
+
+
+class Stream:
+    """Some shots at once, frame by frame. Made by `DiffusionDecoder.stream`.
+
+    A frame has one bit for each check, in the order of the code's checks: whether it fired since
+    the round before. The last frame is the one that a final noiseless round, or the readout of the
+    data qubits, gives.
+    """
+
+    def __init__(
+        self,
+        leaves: list[Array],
+        structure: Any,
+        rule: MemoryRule,
+        num_logicals: int,
+        num_checks: int,
+        dtype: str,
+    ):
+        self._leaves = leaves
+        self._push = _pushing(structure, dtype)
+        self._finish = _finishing(structure, rule, num_logicals, dtype)
+        self._num_checks = num_checks
+        self._shots: int | None = None
+        self._state: Array | None = None
+        self.frames = 0  # pushed so far
+
+    def push(self, frame: np.ndarray) -> None:
+        """Takes the next frame, (B, n_c) bits, or (n_c,) of a single shot; does not wait for it."""
+        bits = np.asarray(frame)
+        bits = check_syndromes(bits[None] if bits.ndim == 1 else bits, self._num_checks)
+        if self._shots is None:
+            self._shots = len(bits)
+        if len(bits) != self._shots or not self._shots:
+            raise ValueError(
+                f"frame must have the {self._shots or 'one or more'} shots of the stream: "
+                f"got {len(bits)}."
+            )
+        padded = pad(bits, padded_size(self._shots))
+        self._state = self._push(self._leaves, self._state, padded)
+        self.frames += 1
+
+    def wait(self) -> None:
+        """Returns when the frames pushed so far are encoded."""
+        jax.block_until_ready(self._state)
+
+    def finish(self) -> SoftOutput:
+        """Reveals the logicals; the stream then waits for the first frame of other shots."""
+        if self._state is None or self._shots is None or self.frames < 2:
+            raise ValueError(
+                f"stream must have two or more frames, one more than rounds: got {self.frames}. "
+                "Push them first."
+            )
+        found = SoftOutput.of(self._finish(self._leaves, self._state), self._shots)
+        self._state = self._shots = None
+        self.frames = 0
+        return found
+
+
+@functools.lru_cache(maxsize=64)
+def _pushing(structure: Any, dtype: str) -> Callable:
+    def push(
+        leaves: list[Array], state: Float[Array, "n B d"] | None, bits: UInt8[Array, "B n"]
+    ) -> Float[Array, "n B d"]:
+        with jax.default_matmul_precision(precision(dtype)):
+            encoder = jax.tree.unflatten(structure, leaves).encoder
+            before = encoder.blank(len(bits)) if state is None else state
+            return encoder.advance(before, jnp.transpose(bits))
+
+    return jax.jit(push)
+
+
+@functools.lru_cache(maxsize=64)
+def _finishing(structure: Any, rule: MemoryRule, num_logicals: int, dtype: str) -> Callable:
+    def finish(leaves: list[Array], state: Float[Array, "n B d"]) -> Unmasked:
+        with jax.default_matmul_precision(precision(dtype)):
+            network = jax.tree.unflatten(structure, leaves)
+            return rule.reveal(network, network.recall(state), num_logicals)
+
+    return jax.jit(finish)
