@@ -1,3 +1,7 @@
+"""What `import unmasq` offers: each name loads, has an example, and is listed."""
+
+import inspect
+
 import pytest
 
 import unmasq
@@ -6,6 +10,12 @@ import unmasq
 @pytest.mark.parametrize("name", unmasq.__all__)
 def test_public_name_loads(name):
     assert getattr(unmasq, name).__name__ == name
+
+
+@pytest.mark.parametrize("name", unmasq.__all__)
+def test_public_name_has_an_example(name):
+    """Which runs as a doctest."""
+    assert ">>> " in inspect.getdoc(getattr(unmasq, name))
 
 
 def test_every_lazy_name_is_listed():

@@ -46,7 +46,14 @@ def load(
 
 
 class DiffusionDecoder:
-    """Predicts logicals with a trained network. Made by `unmasq.load`; changed by `with_...`."""
+    """Predicts logicals with a trained network. Made by `unmasq.load`; changed by `with_...`.
+
+    >>> decoder = load("bb72-circuit", dtype="float32")
+    >>> decoder.num_detectors, decoder.num_logicals
+    (504, 12)
+    >>> decoder.with_threshold(4.0).with_views(36).name.partition(",")[2]  # behind the hash
+    'tau=4,views=36'
+    """
 
     def __init__(
         self,
