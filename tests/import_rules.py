@@ -14,6 +14,7 @@ PACKAGE = "unmasq"
 # Data flows down this list; imports only point up it.
 ORDER = [
     "suggest",
+    "error_rate",
     "files",
     "codes",
     "circuits",

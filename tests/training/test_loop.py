@@ -21,7 +21,7 @@ from unmasq.training.config import to_json
 from unmasq.training.curriculum import frame_ranges
 from unmasq.training.loop import (
     MAX_ROLLBACKS,
-    Limits,
+    RunTimes,
     TrainingDivergedError,
     train,
 )
@@ -105,12 +105,12 @@ def test_evaluating_on_the_way_changes_nothing(tmp_path, uninterrupted, problem)
 
 def test_a_run_stopped_by_the_clock_goes_on_exactly(tmp_path, uninterrupted, problem):
     run = RunFolder(tmp_path / "run")
-    record = train(CONFIG, problem, run, limits=Limits(minutes=0.0))
+    record = train(CONFIG, problem, run, times=RunTimes(minutes=0.0))
     assert (record["step"], record["finished"]) == (4, False)
     while not record["finished"]:
         config, found = run.open()
-        limits = Limits(minutes=0.0 if record["step"] < 12 else None, save_seconds=0.0)
-        record = train(config, found, run, resume=True, limits=limits)
+        times = RunTimes(minutes=0.0 if record["step"] < 12 else None, save_seconds=0.0)
+        record = train(config, found, run, resume=True, times=times)
     assert_same_run(run, uninterrupted[0])
     stops = [r["step"] for r in run.metrics() if "finished" in r]
     assert stops == [4, 8, 12, 40]
@@ -255,7 +255,7 @@ def test_nan_goes_back_to_the_last_good_state_and_on(tmp_path, uninterrupted, pr
     poison(step=24, times=2)
     run = RunFolder(tmp_path / "run")
     said = []
-    record = train(CONFIG, problem, run, limits=Limits(save_seconds=0.0), say=said.append)
+    record = train(CONFIG, problem, run, times=RunTimes(save_seconds=0.0), say=said.append)
     assert record["finished"]
     assert said[2:] == [
         "loss is not finite after update 20: back to update 20, on with other random numbers "
@@ -285,7 +285,7 @@ def test_nan_again_and_again_ends_the_run(tmp_path, problem):
     run = RunFolder(tmp_path / "run")
     said = []
     with pytest.raises(TrainingDivergedError, match="turned NaN 6 times, .*Lower the learning"):
-        train(absurd, problem, run, limits=Limits(save_seconds=0.0), say=said.append)
+        train(absurd, problem, run, times=RunTimes(save_seconds=0.0), say=said.append)
     assert len(said) == 2 + MAX_ROLLBACKS
     assert all(np.isfinite(array).all() for array in final_state(run).values())
 
@@ -321,7 +321,7 @@ def test_fit_minutes_fills_the_time_whatever_the_stages_cost(tmp_path, monkeypat
         stages=(Stage(0, -1, 0.5),),
     )
     run, said = RunFolder(tmp_path / "run"), []
-    record = train(config, framed_problem(), run, limits=Limits(fit_minutes=1.0), say=said.append)
+    record = train(config, framed_problem(), run, times=RunTimes(fit_minutes=1.0), say=said.append)
     # 4 calls of 4 updates to measure each stage take 17.6 s; 77 updates fill the rest.
     assert record["finished"]
     assert record["step"] == run.open()[0].num_updates == 77
@@ -337,7 +337,7 @@ def test_fit_minutes_fills_the_time_whatever_the_stages_cost(tmp_path, monkeypat
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
 def test_times_that_make_no_sense_are_refused(name, value):
     with pytest.raises(ValueError, match=f"{name} must be at least 0: got"):
-        Limits(**{name: value})
+        RunTimes(**{name: value})
 
 
 # What does not fit the problem

@@ -12,7 +12,7 @@ from tiny_runs import TINY, repetition_problem
 from unmasq.training.checkpoint import load_checkpoint
 from unmasq.training.config import NoiseSchedule, to_json
 from unmasq.training.curriculum import frame_ranges
-from unmasq.training.loop import Limits, train
+from unmasq.training.loop import RunTimes, train
 from unmasq.training.make_trainer import make_trainer
 from unmasq.training.run_folder import RunFolder
 from unmasq.training.streams import PLAIN_STREAM, distinct_samples, stream_of, training_key
@@ -55,7 +55,7 @@ def test_a_run_from_weights_draws_other_shots_than_the_run_before(tmp_path, firs
 def test_a_run_from_weights_resumes_bit_for_bit(tmp_path, first):
     whole, halved = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "halved")
     train(TINY, repetition_problem(), whole, init=first.path)
-    train(TINY, repetition_problem(), halved, init=first.path, limits=Limits(minutes=0.0))
+    train(TINY, repetition_problem(), halved, init=first.path, times=RunTimes(minutes=0.0))
     train(*halved.open(), halved, resume=True)
     assert halved.stream() == whole.stream()
     states = [load_checkpoint(run.checkpoints()[0])[0] for run in (whole, halved)]
@@ -64,7 +64,7 @@ def test_a_run_from_weights_resumes_bit_for_bit(tmp_path, first):
 
 def test_a_run_begun_before_there_were_streams_goes_on_as_it_began(tmp_path, first):
     run = RunFolder(tmp_path / "old")
-    train(TINY, repetition_problem(), run, init=first.path, limits=Limits(minutes=0.0))
+    train(TINY, repetition_problem(), run, init=first.path, times=RunTimes(minutes=0.0))
     manifest = run.manifest()
     del manifest["seeds"]["stream"]
     (run.path / "manifest.json").write_text(json.dumps(manifest))

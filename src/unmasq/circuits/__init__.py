@@ -2,6 +2,6 @@
 
 from unmasq.circuits.capacity import capacity_circuit
 from unmasq.circuits.memory import memory_circuit
-from unmasq.circuits.noise import NoiseModel, require_error_rate
+from unmasq.circuits.noise import NoiseModel
 
-__all__ = ["NoiseModel", "capacity_circuit", "memory_circuit", "require_error_rate"]
+__all__ = ["NoiseModel", "capacity_circuit", "memory_circuit"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unmasq.circuits.noise import require_error_rate
 from unmasq.codes import CSSCode
+from unmasq.error_rate import require_error_rate
 
 if TYPE_CHECKING:
     import stim

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-LEAST_RATE = 1e-12  # below it the probabilities of faults vanish in rounding
+from unmasq.error_rate import LEAST_RATE, require_error_rate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,14 +35,3 @@ class NoiseModel:
         """Every rate equal to p: the noise that published numbers mean."""
         require_error_rate(p)
         return NoiseModel(p, p, p, p)
-
-
-def require_error_rate(p: float, name: str = "p") -> None:
-    """Refuses a physical error rate above 0.5, and one that is 0 or next to it."""
-    if not 0 < p <= 0.5:
-        raise ValueError(f"{name} must lie in (0, 0.5]: got {p}. Typical values are 0.001 to 0.01.")
-    if p < LEAST_RATE:
-        raise ValueError(
-            f"{name} must be at least {LEAST_RATE}: got {p}, at which the probabilities of faults "
-            "vanish in rounding. Typical values are 0.001 to 0.01."
-        )

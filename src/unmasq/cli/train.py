@@ -60,14 +60,14 @@ def train(
     _join_processes(distributed, coordinator, num_processes, process_id)
     from unmasq.cli.progress import TrainingDisplay
     from unmasq.cli.signals import stop_request
-    from unmasq.training.loop import Limits
+    from unmasq.training.loop import RunTimes
     from unmasq.training.loop import train as run_training
     from unmasq.training.run_folder import RunFolder
 
     target = out or resume
     if target is None or (out and resume):
         raise ValueError("give either --out for a new run or --resume for an existing one.")
-    limits = Limits(minutes, fit_minutes, save_seconds)
+    times = RunTimes(minutes, fit_minutes, save_seconds)
     folder = RunFolder(target)
     if resume is not None:
         if recipe or settings or problem or init or fit_minutes:
@@ -91,7 +91,7 @@ def train(
                 resume=resume is not None,
                 init=init,
                 mirror=mirror,
-                limits=limits,
+                times=times,
                 stop=stop,
                 report=display.report,
                 say=display.say,

@@ -27,7 +27,7 @@ WEIGHTS = ArrayFormat(
     error=BrokenWeightsError,
     undigested=True,
 )
-_NETWORK = "network."
+_PREFIX = "network."
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class WeightFile:
 
 def write_weight_file(path: str | Path, file: WeightFile) -> None:
     """The whole file, or nothing; the weights keep their dtype."""
-    weights = {f"{_NETWORK}{name}": array for name, array in file.weights.items()}
+    weights = {f"{_PREFIX}{name}": array for name, array in file.weights.items()}
     WEIGHTS.write(path, {**weights, **file.arrays}, file.header)
 
 
@@ -54,11 +54,11 @@ def read_weight_file(path: str | Path) -> WeightFile:
     """Weights come back as float32, whatever they are stored as."""
     header, arrays = WEIGHTS.read(path)
     weights = {
-        name.removeprefix(_NETWORK): array.astype(np.float32)
+        name.removeprefix(_PREFIX): array.astype(np.float32)
         for name, array in arrays.items()
-        if name.startswith(_NETWORK)
+        if name.startswith(_PREFIX)
     }
-    rest = {name: array for name, array in arrays.items() if not name.startswith(_NETWORK)}
+    rest = {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
     missing = {"name", "structure_id", "num_logicals", "num_steps", "network"} - header.keys()
     if missing or not isinstance(header["network"], dict):
         raise BrokenWeightsError(
@@ -95,6 +95,6 @@ def glance_at(path: str | Path) -> WeightFacts | None:
     if not {"name", "structure_id", "num_logicals"} <= header.keys():
         return None
     parameters = sum(
-        int(np.prod(shape)) for name, shape in shapes.items() if name.startswith(_NETWORK)
+        int(np.prod(shape)) for name, shape in shapes.items() if name.startswith(_PREFIX)
     )
     return WeightFacts(header, shapes["layout.frame"][0], parameters)

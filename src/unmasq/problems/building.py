@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
-from unmasq.circuits.noise import LEAST_RATE
 from unmasq.codes import CSSCode
 from unmasq.codes.gf2 import as_bits
 from unmasq.codes.schedule import Schedule
 from unmasq.codes.tanner_graph import TannerGraph
+from unmasq.error_rate import LEAST_RATE
 from unmasq.problems.both_bases import both_bases
 from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
 from unmasq.problems.found_symmetry import with_structure

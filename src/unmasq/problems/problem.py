@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unmasq.circuits.noise import require_error_rate
 from unmasq.codes.symmetry import Indices, Symmetry
 from unmasq.codes.tanner_graph import TannerGraph
+from unmasq.error_rate import require_error_rate
 from unmasq.problems.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
 from unmasq.problems.symmetry_check import require_symmetry
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unmasq.circuits.noise import LEAST_RATE
+from unmasq.error_rate import LEAST_RATE
 from unmasq.problems.faults import CHANNEL_KINDS, Channels, FaultKey, as_counts, merge_faults
 
 if TYPE_CHECKING:

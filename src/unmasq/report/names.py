@@ -27,7 +27,7 @@ _WAYS = {
     "guess": "asked where BP fails",
     "discard": "confidence from {}",
 }
-NETWORK = "unmasq"
+_UNMASQ = "unmasq"
 
 
 def decoder_label(
@@ -58,7 +58,7 @@ def decoder_label(
 
 def is_network(decoder: str) -> bool:
     """Whether a name in a result file is that of a diffusion decoder."""
-    return decoder.partition(",")[0].partition("-")[0] == NETWORK
+    return decoder.partition(",")[0].partition("-")[0] == _UNMASQ
 
 
 def problem_label(
@@ -90,7 +90,7 @@ def _baseline_label(name: str) -> str:
         return _BASELINES[family].format(checks=checks.upper())
     if family in _OTHERS and checks.startswith("s"):
         return f"{_OTHERS[family]}, scaling {checks[1:]}"
-    return NETWORK if is_network(name) else _OTHERS.get(name, name)
+    return _UNMASQ if is_network(name) else _OTHERS.get(name, name)
 
 
 def _way_label(way: str) -> str:

@@ -29,11 +29,11 @@ _BASELINES = {
     "bp4-osd10-s0.875": ("#4d4d4d", "p", "-."),
     "coset8": ("#7a4a1e", "*", ":"),
 }
-_NETWORK = ("#1646a0", "o", "-")
+_AS_TRAINED = ("#1646a0", "o", "-")
 _VIEWS = ("#5d9bdd", "*", "--")
 _GUESS = ("#2c2d8f", "h", "-.")
 _THRESHOLD = ("#3f78c4", "H", ":")
-_OURS = {_NETWORK[0], _VIEWS[0], _GUESS[0], _THRESHOLD[0]}  # above all other lines
+_OURS = {_AS_TRAINED[0], _VIEWS[0], _GUESS[0], _THRESHOLD[0]}  # above all other lines
 # Other networks, other T, other p: from dark to light, so that a grey print keeps the order.
 _MORE = (
     ("#0d2a5e", "^", "--"),
@@ -69,8 +69,8 @@ def decoder_styles(
         if is_network(decoder) and base not in named and ours in (None, base):
             ours = base
             look = _way(ways)
-            if look is not _NETWORK or not has_plain:
-                has_plain = has_plain or look is _NETWORK
+            if look is not _AS_TRAINED or not has_plain:
+                has_plain = has_plain or look is _AS_TRAINED
                 found[decoder] = _style(*look)
                 continue
         place = named.index(base) if base in named else len(named) + others
@@ -85,7 +85,7 @@ def decoder_styles(
 
 def series_styles() -> Iterator[Style]:
     """Styles of lines that belong to one network: other p, other T."""
-    yield _style(*_NETWORK)
+    yield _style(*_AS_TRAINED)
     number = 0
     while True:
         yield _style(*_MORE[number % len(_MORE)])
@@ -98,7 +98,7 @@ def _way(ways: Sequence[str]) -> tuple[str, str, Any]:
         return _VIEWS
     if "guess" in kinds:
         return _GUESS
-    return _THRESHOLD if "tau" in kinds else _NETWORK
+    return _THRESHOLD if "tau" in kinds else _AS_TRAINED
 
 
 def _style(colour: str, marker: str, line: Any) -> Style:

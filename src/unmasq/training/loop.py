@@ -47,7 +47,7 @@ class Progress:
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class RunTimes:
     """When to stop, save and how long the run should be."""
 
     minutes: float | None = None  # stop here; --resume goes on
@@ -69,7 +69,7 @@ def train(
     resume: bool = False,
     init: str | Path | None = None,
     mirror: str | Path | None = None,
-    limits: Limits | None = None,
+    times: RunTimes | None = None,
     stop: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda progress: None,
     say: Callable[[str], None] = lambda message: None,
@@ -79,7 +79,7 @@ def train(
     `stop`, asked between calls to the device, ends it with a checkpoint and nothing more.
     """
     started = time.monotonic()
-    limits = limits or Limits()
+    times = times or RunTimes()
     if not resume:
         run.require_new()
     if init is not None:
@@ -94,8 +94,8 @@ def train(
         state = trainer.place(state)
         for warning in warnings:
             say(warning)
-    elif limits.fit_minutes is not None:
-        trainer.config = config = fitted(trainer, state, limits.fit_minutes, started, say)
+    elif times.fit_minutes is not None:
+        trainer.config = config = fitted(trainer, state, times.fit_minutes, started, say)
         state = trainer.start()
     if config.noise != asked:
         say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at it")
@@ -136,9 +136,9 @@ def train(
             failures = f"{rows[0]['failures']}/{rows[0]['shots']} fail at p {config.noise.p}"
         run.log(record)
         left = (config.num_updates - step) * (now - begun) / updates
-        if limits.minutes is not None:
-            left = max(min(left, 60 * limits.minutes - (now - started)), 0.0)
-            stopped = bool(agreed(now - started > 60 * limits.minutes))
+        if times.minutes is not None:
+            left = max(min(left, 60 * times.minutes - (now - started)), 0.0)
+            stopped = bool(agreed(now - started > 60 * times.minutes))
         report(
             Progress(
                 step,
@@ -155,7 +155,7 @@ def train(
         interrupted = bool(agreed(stop()))
         stopped = stopped or interrupted
         last = stopped or step == config.num_updates
-        if last or now - last_save > limits.save_seconds:
+        if last or now - last_save > times.save_seconds:
             run.save(state, spent + time.monotonic() - started)
             if mirror is not None:
                 mirror_run(mirror, state, config, run)
