@@ -59,6 +59,14 @@ def test_it_writes_circuit_model_and_problem(
     assert problem.priors_id in said
 
 
+def test_both_bases_are_a_problem_without_a_circuit(capsys, tmp_path):
+    options = ("--rounds", 2, "--basis", "XZ", "--p", 0.003, "--json")
+    record = json.loads(run(capsys, "problem", "bb18", *options, "--out", tmp_path)[1])
+    assert (record["basis"], record["logicals"]) == ("XZ", 8)
+    assert [path.name for path in tmp_path.iterdir()] == ["problem.safetensors"]
+    assert load_problem(tmp_path / "problem.safetensors").structure_id == record["structure_id"]
+
+
 def test_rounds_default_to_the_distance_and_the_basis_to_x(capsys, tmp_path):
     assert run(capsys, "problem", "bb18", "--p", 0.003, "--out", tmp_path)[0] == 0
     problem = load_problem(tmp_path / "problem.safetensors")

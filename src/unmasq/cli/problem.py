@@ -39,7 +39,9 @@ def problem(
     rounds: Annotated[
         int | None, typer.Option(help="Noisy rounds; the code's distance by default.")
     ] = None,
-    basis: Annotated[str | None, typer.Option(help="Logicals read out: X (default) or Z.")] = None,
+    basis: Annotated[
+        str | None, typer.Option(help="Logicals: X (default), Z, or XZ for a network of both.")
+    ] = None,
     circuit: Annotated[
         Path | None, typer.Option(help="A Stim circuit of your own instead of a code.")
     ] = None,
@@ -54,7 +56,7 @@ def problem(
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print sizes and ids.")] = False,
 ) -> None:
-    """Write circuit.stim, model.dem and problem.safetensors.
+    """Write circuit.stim, model.dem and problem.safetensors (for basis XZ, the last alone).
 
     Frames of an own circuit or model come from --rounds (all frames alike), else from the
     coordinates of the detectors, whose last entry is the round.
@@ -96,7 +98,7 @@ def problem(
 
 
 Result = tuple[
-    "DecodingProblem", "stim.Circuit | None", "stim.DetectorErrorModel", "Schedule | None"
+    "DecodingProblem", "stim.Circuit | None", "stim.DetectorErrorModel | None", "Schedule | None"
 ]
 Matrices = tuple[Path | None, Path | None]
 
@@ -128,8 +130,10 @@ def _from_code(
             code = css_code(x, z, source[2])
         schedule = schedule_from(*_matrices(ticks, "--schedule")) if any(ticks) else None
         arguments = (code, noise, p, rounds, basis or "X", schedule)
-        circuit = circuit_from_code(*arguments)
         used = None if noise == "code-capacity" else schedule or code.schedule
+        if basis == "XZ" and used is not None:  # no experiment reads out both
+            return problem_from_code(*arguments), None, None, used
+        circuit = circuit_from_code(*arguments)
         return problem_from_code(*arguments), circuit, error_model(circuit), used
 
 
@@ -188,18 +192,17 @@ def _write(
     out: Path,
     built: "DecodingProblem",
     circuit: "stim.Circuit | None",
-    dem: "stim.DetectorErrorModel",
+    dem: "stim.DetectorErrorModel | None",
     schedule: "Schedule | None",
     json_output: bool,
 ) -> None:
     from unmasq.files.atomic import write_whole
     from unmasq.problems.problem_file import save_problem
 
-    files = [out / MODEL, out / PROBLEM]
-    if circuit is not None:
-        files.insert(0, out / CIRCUIT)
-        write_whole(out / CIRCUIT, f"{circuit}\n")
-    write_whole(out / MODEL, f"{dem}\n")
+    texts = {out / CIRCUIT: circuit, out / MODEL: dem}
+    files = [*(file for file, text in texts.items() if text is not None), out / PROBLEM]
+    for file in files[:-1]:
+        write_whole(file, f"{texts[file]}\n")
     save_problem(built, out / PROBLEM)
     record: dict[str, Any] = {
         "name": built.name,
