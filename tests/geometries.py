@@ -9,9 +9,11 @@ from unmasq.problems.problem import Layout
 
 
 def memory_geometry(code: str, rounds: int, basis: str = "X") -> Geometry:
-    """As `Geometry.of` the memory experiment."""
+    """As `Geometry.of` the memory experiment, with its Tanner graph."""
     found = get_code(code)
-    return Geometry(_layout(found.n, rounds + 1), found.k, found.symmetries[basis])
+    graph = found.schedule.tanner_graph()
+    symmetry = found.symmetries[basis]
+    return Geometry(_layout(found.n, rounds + 1), found.k, symmetry, tanner=graph)
 
 
 def capacity_geometry(code: str) -> Geometry:

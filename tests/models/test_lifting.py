@@ -50,8 +50,6 @@ def quick_compilation(tmp_path_factory):
 
 def side(code="bb36", rounds=1, basis="X", **changes):
     geometry = memory_geometry(code, rounds, basis)
-    graph = get_code(code).schedule.tanner_graph()
-    geometry = dataclasses.replace(geometry, tanner=graph)
     return Side(dataclasses.replace(TINY, **changes), geometry, Origin(code, basis))
 
 

@@ -2,9 +2,13 @@
 
 from unmasq.recipes import (
     bb18_circuit,
+    bb18_messages,
     bb72_capacity,
     bb72_circuit,
+    bb72_messages,
+    bb108_messages,
     bb144_capacity,
+    bb144_messages,
     own,
     paper_bb72_capacity,
     paper_bb72_circuit,
@@ -20,8 +24,12 @@ RECIPES = {
     module.RECIPE.name: module.RECIPE
     for module in (
         bb18_circuit,
+        bb18_messages,
         bb72_circuit,
+        bb72_messages,
         bb72_capacity,
+        bb108_messages,
+        bb144_messages,
         bb144_capacity,
         own,
         paper_bb72_circuit,
