@@ -9,7 +9,8 @@ import pytest
 
 from unmasq.decoding.model_store import SHIPPED, find_model
 from unmasq.evaluation.stats_file import read_counts
-from unmasq.report.figures import error_rate_figure, numbers_of, save_figure
+from unmasq.report.figure_files import numbers_of, save_figure
+from unmasq.report.figures import error_rate_figure
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "results.md"

@@ -11,7 +11,7 @@ from unmasq.decoding.asking import Asking
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Flags
 from unmasq.evaluation.stats_file import StatsFile
-from unmasq.report import figures as report
+from unmasq.report import figure_files as report
 
 POINT = Point("bposd-x", "bb72", 0.003, 12, 6, "X", "circuit", "5eed", "f00d", code="bb72")
 MODEL = "0123456789abcdef"

@@ -11,15 +11,8 @@ from unmasq.decoding.asking import Asking
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.latency import Latency, Throughput, Timing
 from unmasq.evaluation.postselection import DiscardCurve, DiscardPoint
-from unmasq.report.figures import (
-    check_figure_path,
-    discard_figure,
-    error_rate_figure,
-    latency_figure,
-    numbers_of,
-    save_figure,
-    steps_figure,
-)
+from unmasq.report.figure_files import check_figure_path, numbers_of, save_figure
+from unmasq.report.figures import discard_figure, error_rate_figure, latency_figure, steps_figure
 
 POINT = Point("bposd-x", "bb72", 0.003, 12, 6, "X", "circuit", "5eed", "f00d", code="bb72")
 
@@ -96,6 +89,16 @@ def test_two_points_are_joined_by_no_line(points):
     figure = error_rate_figure([counts(10, p=0.001 * (1 + i)) for i in range(points)])
     (container,) = figure.axes[0].containers
     assert (container[0].get_linestyle() == "None") == (points < 3)
+
+
+def test_decoders_stand_side_by_side_where_no_line_keeps_them_apart():
+    others = [counts(10, decoder="relay-xz", p=p) for p in (0.003, 0.006)]
+    figure = error_rate_figure([counts(9, p=p) for p in (0.003, 0.006)] + others)
+    left, right = (container[0].get_xdata(orig=False) for container in figure.axes[0].containers)
+    assert (left < [0.003, 0.006]).all()
+    assert (right > [0.003, 0.006]).all()
+    np.testing.assert_allclose(left * right, [0.003**2, 0.006**2])
+    assert "side by side" in note(figure)
 
 
 def test_networks_come_first_and_two_of_one_name_show_their_hashes():

@@ -68,7 +68,7 @@ def bench(
     require_at_least(1, {"--batches": min(batches or [1])})
     require_at_least(0, {"--seconds": seconds})
     if figure is not None:
-        from unmasq.report.figures import check_figure_path
+        from unmasq.report.figure_files import check_figure_path
 
         check_figure_path(figure)
     names = decoders or [NETWORK]
@@ -84,7 +84,8 @@ def bench(
     timings = _time_all(timed, syndromes, batches, seconds)
     _print(timings, decoding_problem, json_output)
     if figure is not None:
-        from unmasq.report.figures import latency_figure, save_figure
+        from unmasq.report.figure_files import save_figure
+        from unmasq.report.figures import latency_figure
 
         save_figure(latency_figure(timings, _describe(decoding_problem)), figure)
 

@@ -56,7 +56,8 @@ def demo(
     from unmasq.decoding.model_store import find_model
     from unmasq.evaluation.model_problem import problem_of_model
     from unmasq.files.provenance import provenance
-    from unmasq.report.figures import error_rate_figure, save_figure
+    from unmasq.report.figure_files import save_figure
+    from unmasq.report.figures import error_rate_figure
     from unmasq.report.names import decoder_label
 
     progress = Console(stderr=True)

@@ -102,7 +102,7 @@ def evaluate(
     require_at_least(1, {"--batch": batch, "--workers": workers})
     for path in (figure, discard_curve):
         if path is not None:
-            from unmasq.report.figures import check_figure_path
+            from unmasq.report.figure_files import check_figure_path
 
             check_figure_path(path)
     names = decoders or [NETWORK]
@@ -150,7 +150,8 @@ def evaluate(
     everything = [c for _, c in sources]
     print_counts(everything, comparisons, json_output)
     if figure is not None:
-        from unmasq.report.figures import error_rate_figure, save_figure
+        from unmasq.report.figure_files import save_figure
+        from unmasq.report.figures import error_rate_figure
 
         save_figure(error_rate_figure(everything), figure)
     if discard_curve is not None:
@@ -270,7 +271,8 @@ def _draw_discards(
 ) -> None:
     """Decodes the shots of the first network once more, for the confidence of each."""
     from unmasq.evaluation.postselection import measure_discards
-    from unmasq.report.figures import discard_figure, save_figure
+    from unmasq.report.figure_files import save_figure
+    from unmasq.report.figures import discard_figure
 
     contender = next(c for c in contenders if c.asking is not None)
     decoder: Any = contender.make(problem)

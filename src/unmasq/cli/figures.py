@@ -39,7 +39,7 @@ def figures(
     There is one figure for every CSV with three values of p, and one for every model that was
     asked with three values of T. A file that ends in .svg, .pdf or .png also holds its numbers.
     """
-    from unmasq.report.figures import check_figure_path, numbers_of, save_figure
+    from unmasq.report.figure_files import check_figure_path, numbers_of, save_figure
 
     check_figure_path(f"figure.{file_format}")
     paths = sorted(source.glob("*.csv"))

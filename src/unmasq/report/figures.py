@@ -1,17 +1,13 @@
 """Plots of counts and timings, fit to print; decoders look alike in all of them (`styles`).
 
-Every function takes values and returns a matplotlib figure; `save_figure` writes it. Error bars are
-95 % intervals; where nothing failed, an arrow points down from the upper bound. A line joins three
-points or more: two always lie on one.
+Every function takes values and returns a matplotlib figure; `figure_files` writes it. Error bars
+are 95 % intervals; where nothing failed, an arrow points down from the upper bound. A line joins
+three points or more: two always lie on one.
 """
 
-import io
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +17,6 @@ from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.latency import Timing
 from unmasq.evaluation.postselection import DiscardCurve
 from unmasq.evaluation.statistics import Rate
-from unmasq.files.atomic import write_whole
 from unmasq.report.names import code_label, decoder_label, is_network, problem_label
 from unmasq.report.styles import Style, decoder_styles, series_styles
 
@@ -33,8 +28,6 @@ _BOUND = "bound"  # marks what an arrow points down from
 _MIN_LINE = 3  # points that a line joins
 _BARS = "bars: 95 % intervals"
 _ARROWS = "; arrows: nothing failed, 95 % upper bound"
-# Letters stay letters in a PDF, and a file is the same bytes however often it is drawn.
-_FILE_SETTINGS: Any = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": "unmasq"}
 
 _RATES: dict[str, tuple[str, Callable[[Counts], Rate | None]]] = {
     "shot": ("logical error rate per shot", lambda counts: counts.rate),
@@ -69,17 +62,19 @@ def error_rate_figure(
     )
     styles = decoder_styles([decoder for decoder, _ in groups], names)
     labels = _labels([group[0] for _, group in groups], names)
+    sparse = len({c.point.p for c in measured}) < _MIN_LINE
     for decoder, group in groups:
         group = sorted(group, key=lambda c: c.point.p)
         text = f"{labels[decoder]} ({_shots(group)})"
         rates = [rate_of(c) for c in group]
-        _plot_rates(axes, [c.point.p for c in group], rates, text, styles[decoder])
+        aside = _aside(list(styles).index(decoder), len(styles)) if sparse else 1.0
+        _plot_rates(axes, [c.point.p * aside for c in group], rates, text, styles[decoder])
     for (name, points), marker in zip((published or {}).items(), _FOREIGN_MARKERS, strict=False):
         axes.plot(*zip(*points, strict=True), marker, color="0.35", label=f"{name} (published)")
     axes.set_xscale("log")
     axes.set_yscale("log")
     _number_ticks(axes, sorted({c.point.p for c in measured}))
-    return _finish(figure, axes)
+    return _finish(figure, axes, beside="; side by side: the same p" * (sparse and len(groups) > 1))
 
 
 def steps_figure(
@@ -149,39 +144,6 @@ def discard_figure(curves: Sequence[DiscardCurve], *, title: str | None = None) 
     return _finish(figure, axes)
 
 
-def check_figure_path(path: str | Path) -> str:
-    """The format that a file's ending names; an unknown one is refused before any work."""
-    file_format = Path(path).suffix.removeprefix(".").lower() or "png"
-    known = Figure().canvas.get_supported_filetypes()
-    if file_format not in known:
-        raise ValueError(f"figure must end in one of .{', .'.join(known)}: got {path}.")
-    return file_format
-
-
-def save_figure(figure: Figure, path: str | Path, numbers: str | None = None) -> None:
-    """Writes the whole file or nothing; `numbers` is kept in the file, where its format can."""
-    file_format = check_figure_path(path)
-    notes: dict[str, dict[str, str | None]] = {
-        "png": {"Description": numbers},
-        "svg": {"Description": numbers, "Date": None},
-        "pdf": {"Subject": numbers, "CreationDate": None},
-    }
-    content = io.BytesIO()
-    with matplotlib.rc_context(_FILE_SETTINGS):
-        metadata = notes.get(file_format)
-        figure.savefig(content, format=file_format, dpi=150, metadata=metadata)
-    write_whole(path, content.getvalue())
-
-
-def numbers_of(counts: Iterable[Counts]) -> str:
-    """What a figure shows, as JSON: [decoder, p, errors, shots kept] of each point."""
-    rows = [
-        [c.point.decoder, c.point.p, c.errors, c.shots - c.discards]
-        for c in sorted(counts, key=lambda c: (c.point.decoder, c.point.p))
-    ]
-    return json.dumps(rows)
-
-
 def _plot_rates(
     axes: Axes,
     positions: Sequence[float],
@@ -213,6 +175,11 @@ def _plot_rates(
         axes.errorbar(places, highs, yerr=[lengths, [0] * len(highs)], uplims=True, **arrows)
 
 
+def _aside(number: int, decoders: int) -> float:
+    """The factor that sets the points of one p side by side, where no lines keep them apart."""
+    return float(1.012 ** (number - (decoders - 1) / 2))
+
+
 def _start(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
     # No pyplot: nothing global, no window, nothing to close.
     figure = Figure(figsize=(7, 5), layout="constrained")
@@ -226,7 +193,13 @@ def _start(title: str, x_label: str, y_label: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _finish(figure: Figure, axes: Axes, note: str | None = None, outside: bool = False) -> Figure:
+def _finish(
+    figure: Figure,
+    axes: Axes,
+    note: str | None = None,
+    outside: bool = False,
+    beside: str = "",
+) -> Figure:
     """Adds the legend; `outside` for long labels beside lines that fill the axes, or many."""
     handles, labels = axes.get_legend_handles_labels()
     # Matplotlib lists plain lines first, and those are the rates of others.
@@ -234,6 +207,7 @@ def _finish(figure: Figure, axes: Axes, note: str | None = None, outside: bool =
     handles, labels = [handle for handle, _ in drawn], [label for _, label in drawn]
     if note is None:
         note = _BARS + _ARROWS * any(line.get_gid() == _BOUND for line in axes.get_lines())
+        note += beside
     settings: dict[str, Any] = {
         "fontsize": "small",
         "title": note,
