@@ -82,7 +82,7 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
             ("--problem", folder / "problem", "--decoders", "bposd-xz", "--batches", 64),
             "--batches must be given with decoder unmasq: got bposd-xz",
         ),
-        ((*model, "--p", 0.05, "--batches", 0, "--seconds", 0.01), "batch must be at least 1"),
+        ((*model, "--p", 0.05, "--batches", 0, "--seconds", 0.01), "--batches must be at least 1"),
     ]
     for words, message in cases:
         assert message in refusal(capsys, "bench", *words), words

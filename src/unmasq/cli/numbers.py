@@ -5,8 +5,8 @@ from collections.abc import Mapping
 LARGEST = 10**15  # exact as a float, and more shots than anyone decodes
 
 
-def whole_number(text: str) -> int:
-    """A count, such as 1000, 1e3 or 2.5e6; for `typer.Option(parser=...)`.
+def whole_number(text: str | int) -> int:
+    """A count, such as 1000, 1e3 or 2.5e6; for `typer.Option(parser=...)`, defaults too.
 
     >>> [whole_number(text) for text in ("7", "1e3", "2.5e6")]
     [7, 1000, 2500000]
