@@ -8,6 +8,7 @@ import jax.random as jr
 from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.weights import save_weights
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.trained_noise import TrainedNoise
 
 CONFIG = NetworkConfig(
     width=16, feedforward=16, heads=2, encoder_layers=0, decoder_layers=1, ties="tied"
@@ -21,9 +22,14 @@ def write_tiny_network(
     seed: int = 0,
     objective: str = "masked",
     bp_iterations: int = 0,
+    encoder_layers: int = 0,
+    trained_at: tuple[float, float] | None = None,
 ) -> None:
-    """Random weights for the problem; another seed makes another model."""
-    config = dataclasses.replace(CONFIG, bp_iterations=bp_iterations)
+    """Random weights for the problem; another seed makes another model.
+
+    Files of old say nothing of the noise; with a range of p this one does.
+    """
+    config = dataclasses.replace(CONFIG, bp_iterations=bp_iterations, encoder_layers=encoder_layers)
     geometry = geometry_for(config, problem)
     facts = ("name", "noise", "basis", "code", "num_rounds")
     header = {
@@ -33,5 +39,7 @@ def write_tiny_network(
         "num_steps": problem.num_logicals,
         "problem": {fact: getattr(problem, fact) for fact in facts},
     }
+    if trained_at is not None:
+        header["noise"] = TrainedNoise.of(problem, *trained_at).facts()
     network = build_network(config, geometry, key=jr.key(seed))
     save_weights(path, network, config, geometry, header)

@@ -188,3 +188,53 @@ def test_the_input_is_never_overwritten(folder, tmp_path, capsys):
         assert message in refusal(capsys, "predict", *words)
     assert dets.read_bytes() == whole
     assert not (tmp_path / "o").exists()
+
+
+@pytest.fixture(scope="module")
+def sources(folder):
+    """What the shots are of, and what they are not, as files."""
+    code = get_code("bb18")
+    circuit_from_code(code, "code-capacity", 0.05).to_file(folder / "own.stim")
+    circuit_from_code(code, "code-capacity", 0.05).detector_error_model(
+        approximate_disjoint_errors=True
+    ).to_file(folder / "own.dem")
+    other = problem_from_code(code, "circuit", 0.003, 2)
+    save_problem(other, folder / "other")
+    circuit_from_code(code, "circuit", 0.003, 2).to_file(folder / "other.stim")
+    return folder
+
+
+@pytest.mark.parametrize("words", [("--dem", "own.dem"), ("--circuit", "own.stim")])
+def test_shots_of_the_models_problem_are_decoded_in_silence(sources, tmp_path, capsys, words):
+    option, name = words
+    out = tmp_path / "obs"
+    code, _, err = predict(capsys, sources, "b8", "01", option, sources / name, obs_out=out)
+    assert (code, err) == (0, f"300 shots: {out}\n")
+
+
+@pytest.mark.parametrize(
+    "words", [("--circuit", "other.stim"), ("--problem", "other")], ids=["circuit", "problem"]
+)
+def test_a_foreign_problem_is_refused(sources, tmp_path, capsys, words):
+    option, name = words
+    code, _, err = predict(
+        capsys, sources, "b8", "01", option, sources / name, obs_out=tmp_path / "obs"
+    )
+    assert code == 2
+    assert "problem must be one that a model was trained for" in err
+    assert "18 detectors and 8 logicals" in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "obs").exists()
+
+
+def test_without_a_source_it_says_what_it_takes_the_shots_for(folder, tmp_path, capsys):
+    code, _, err = predict(capsys, folder, obs_out=tmp_path / "obs")
+    assert code == 0
+    assert "note: 300 shots are decoded as shots of code bb18, noise code-capacity, basis XZ" in err
+
+
+def test_two_sources_are_refused(sources, tmp_path, capsys):
+    words = ("--dem", sources / "own.dem", "--circuit", sources / "own.stim")
+    code, _, err = predict(capsys, sources, "b8", "01", *words, obs_out=tmp_path / "obs")
+    assert code == 2
+    assert "--dem and --circuit must not be given together: choose one." in err

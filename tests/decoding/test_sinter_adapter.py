@@ -21,12 +21,8 @@ from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import read_model
-from unmasq.decoding.sinter_adapter import (
-    CompiledNetwork,
-    SinterDecoder,
-    problem_of_dem,
-    sinter_decoders,
-)
+from unmasq.decoding.problem_match import problem_to_decode
+from unmasq.decoding.sinter_adapter import CompiledNetwork, SinterDecoder, sinter_decoders
 from unmasq.problems.building import circuit_from_code, problem_from_circuit, problem_from_code
 from unmasq.problems.problem import ProblemMismatchError
 
@@ -112,21 +108,21 @@ def test_bits_keep_their_places_in_packed_data():
 
 def test_another_p_and_decomposed_faults_are_the_same_structure():
     other = circuit_from_code(CODE, "code-capacity", 0.001).detector_error_model()
-    assert problem_of_dem(other).structure_id == PROBLEM.structure_id
+    assert problem_to_decode(other).structure_id == PROBLEM.structure_id
     surface = stim.Circuit.generated(
         "surface_code:rotated_memory_x", distance=3, rounds=3, after_clifford_depolarization=0.01
     )
     decomposed = surface.detector_error_model(decompose_errors=True)
     assert "^" in str(decomposed)
     expected = problem_from_circuit(surface).structure_id
-    assert problem_of_dem(decomposed).structure_id == expected
-    assert problem_of_dem(surface.detector_error_model()).structure_id == expected
+    assert problem_to_decode(decomposed).structure_id == expected
+    assert problem_to_decode(surface.detector_error_model()).structure_id == expected
 
 
 def test_priors_above_one_half_do_not_matter():
     text = "error({}) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D1"
     likely, rare = (stim.DetectorErrorModel(text.format(p)) for p in (0.9, 0.1))
-    assert problem_of_dem(likely).structure_id == problem_of_dem(rare).structure_id
+    assert problem_to_decode(likely).structure_id == problem_to_decode(rare).structure_id
 
 
 def test_a_foreign_error_model_is_refused_with_what_differs(name):
@@ -135,7 +131,7 @@ def test_a_foreign_error_model_is_refused_with_what_differs(name):
         with pytest.raises(ProblemMismatchError) as error:
             sinter_decoders()[decoder].compile_decoder_for_dem(dem=foreign)
         message = str(error.value)
-        assert problem_of_dem(foreign).structure_id in message
+        assert problem_to_decode(foreign).structure_id in message
         assert "54 detectors, 4 logicals" in message
         assert "Model 'tiny' (code bb18, noise code-capacity, basis XZ" in message
         assert "with 18 detectors and 8 logicals" in message

@@ -14,6 +14,7 @@ from unmasq.decoding.diffusion_decoder import load
 from unmasq.files.model_card import history_of
 from unmasq.models.weights import load_weights
 from unmasq.problems.building import problem_from_code
+from unmasq.problems.trained_noise import TrainedNoise
 from unmasq.shots.sampling import EvaluationShots, ShotSampler
 from unmasq.training import NoiseSchedule, Stage, fitting, loop, override
 from unmasq.training.checkpoint import load_checkpoint
@@ -220,6 +221,9 @@ def test_the_export_is_16_bit_with_a_card_and_a_stable_hash(uninterrupted, probl
     assert card["evaluation"] == record["evaluation"]
     assert (card["samples"], card["updates"], card["num_steps"]) == (640, 40, 1)
     assert card["recipe"]["name"] == "tiny"
+    noise = TrainedNoise.read(weights.header["noise"])
+    assert card["noise"] == {"low": noise.low, "high": noise.high} == {"low": 0.2, "high": 0.2}
+    np.testing.assert_allclose(noise.priors, problem.priors[noise.faults], rtol=1e-5)
     text = path.with_suffix(".md").read_text()
     assert weights.model_hash[:16] in text
     assert f"{record['evaluation'][0]['failures']} / 1024" in text

@@ -4,6 +4,8 @@ import dataclasses
 
 from unmasq.error_rate import LEAST_RATE, require_error_rate
 
+UNIFORM = "circuit"  # the name of noise whose rates are all equal
+
 
 @dataclasses.dataclass(frozen=True)
 class NoiseModel:
@@ -30,8 +32,46 @@ class NoiseModel:
         if not any(dataclasses.astuple(self)):
             raise ValueError("noise must have at least one rate above 0: got none.")
 
+    @property
+    def label(self) -> str:
+        """'circuit', or with rates that differ 'circuit 1:0.1:0.5:1', beside the greatest.
+
+        >>> NoiseModel(0.01, 0.001, 0.005, 0.01).label
+        'circuit 1:0.1:0.5:1'
+        """
+        rates = dataclasses.astuple(self)
+        if len(set(rates)) == 1:
+            return UNIFORM
+        return f"{UNIFORM} " + ":".join(f"{rate / max(rates):.6g}" for rate in rates)
+
+    @staticmethod
+    def read(label: str, p: float) -> "NoiseModel":
+        """The noise of a label at greatest rate p.
+
+        >>> NoiseModel.read("circuit 1:0.1:0.5:1", 0.01).idle
+        0.001
+        """
+        require_error_rate(p)
+        if label == UNIFORM:
+            return NoiseModel.uniform(p)
+        try:
+            ratios = [float(word) for word in label.removeprefix(f"{UNIFORM} ").split(":")]
+            two_qubit, idle, preparation, measurement = ratios
+        except ValueError:
+            raise _no_label(label) from None
+        if not label.startswith(f"{UNIFORM} ") or max(ratios) != 1 or min(ratios) < 0:
+            raise _no_label(label)
+        return NoiseModel(p * two_qubit, p * idle, p * preparation, p * measurement)
+
     @staticmethod
     def uniform(p: float) -> "NoiseModel":
         """Every rate equal to p: the noise that published numbers mean."""
         require_error_rate(p)
         return NoiseModel(p, p, p, p)
+
+
+def _no_label(label: str) -> ValueError:
+    return ValueError(
+        f"noise must be {UNIFORM}, code-capacity, or {UNIFORM} a:b:c:d with the rates of CNOTs, "
+        f"idles, preparation and measurement beside the greatest: got '{label}'."
+    )

@@ -4,9 +4,11 @@ Mistakes of the user end in one line on stderr and exit code 2; only bugs show a
 UNMASQ_TRACEBACK=1 to see one always.
 """
 
+import functools
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -60,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with terminable() as ending:
+        with terminable() as ending, warnings.catch_warnings():
+            warnings.filterwarnings("once", category=UserWarning, module="unmasq")
+            warnings.showwarning = functools.partial(_say_warning, warnings.showwarning)
             code = app(words or ["--help"], prog_name="unmasq", standalone_mode=False)
     except KeyboardInterrupt:
         sys.exit(ending.code or 130)
@@ -74,6 +78,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"error: {message}", file=sys.stderr)
         sys.exit(USER_ERROR)
     sys.exit(ending.code or (code if isinstance(code, int) else 0))
+
+
+def _say_warning(
+    usual: Callable[..., None], message: Warning | str, category: type, *place: object
+) -> None:
+    """Ours in one line, without the place in our code."""
+    if category.__module__.startswith("unmasq"):
+        print(f"note: {message}", file=sys.stderr)
+    else:
+        usual(message, category, *place)
 
 
 def _one_line(error: Exception) -> str | None:

@@ -147,6 +147,8 @@ def evaluate(
         others = _counts_of_others(compare or [], counts)
         sources = [*((path, c) for c in counts), *others]
         comparisons = compare_counts(contenders[0].name, sources)
+    for words in dict.fromkeys(c.identity.trained_for for c in contenders if c.identity):
+        print(f"note: {NETWORK} was trained for {words}", file=sys.stderr)
     everything = [c for _, c in sources]
     print_counts(everything, comparisons, json_output)
     if figure is not None:

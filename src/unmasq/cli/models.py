@@ -41,7 +41,7 @@ def models(
         table.add_row(
             escape(r["name"]),
             r["decoder"],
-            escape(_describe(r["problem"])),
+            escape(_describe(r["problem"], r["trained_at"])),
             f"{r['objective']} T={r['num_steps']}",
             f"{r['parameters']:,}",
             "shipped" if r["shipped"] else "own",
@@ -59,12 +59,16 @@ def _print_card(model: "ModelFile", json_output: bool) -> None:
 
 
 def _record(model: "ModelFile") -> dict[str, Any]:
+    from unmasq.problems.trained_noise import trained_noise
+
+    noise = trained_noise(model.header, model.card)
     return {
         "name": model.name,
         "decoder": model.decoder_name,
         "model_hash": model.model_hash,
         "structure_id": model.structure_id,
         "problem": model.header.get("problem", {}),
+        "trained_at": None if noise is None else [noise.low, noise.high],
         "num_detectors": model.num_detectors,
         "num_logicals": model.num_logicals,
         "objective": model.header.get("objective"),
@@ -75,8 +79,8 @@ def _record(model: "ModelFile") -> dict[str, Any]:
     }
 
 
-def _describe(problem: dict[str, Any]) -> str:
-    """'bb72, circuit, 6 rounds, basis X'."""
+def _describe(problem: dict[str, Any], trained_at: list[float] | None) -> str:
+    """'bb72, circuit, 6 rounds, basis X, p = 0.003 to 0.006'."""
     parts = [str(problem.get("code") or problem.get("name") or "unknown")]
     if problem.get("noise"):
         parts.append(problem["noise"])
@@ -84,4 +88,6 @@ def _describe(problem: dict[str, Any]) -> str:
         parts.append(f"{problem['num_rounds']} rounds")
     if problem.get("basis"):
         parts.append(f"basis {problem['basis']}")
+    if trained_at is not None:
+        parts.append("p = " + " to ".join(f"{p:.4g}" for p in sorted(set(trained_at))))
     return ", ".join(parts)

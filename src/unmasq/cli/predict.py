@@ -12,10 +12,12 @@ from unmasq.cli.decoder_choice import NETWORK, require_heeded
 
 if TYPE_CHECKING:
     import numpy as np
+    import stim
 
     from unmasq.decoding.decoder import Decoder
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
     from unmasq.decoding.soft_output import SoftOutput
+    from unmasq.problems.problem import DecodingProblem
 
 FORMATS = "b8, 01, dets, r8 or hits."  # as Stim writes and reads them
 BATCH = 8192  # shots between two steps of the progress bar
@@ -32,7 +34,13 @@ def predict(
     decoder: Annotated[
         str, typer.Option(help="unmasq, or a baseline, which needs --problem.")
     ] = NETWORK,
-    problem: Annotated[Path | None, typer.Option(help="Problem file, for a baseline.")] = None,
+    problem: Annotated[
+        Path | None, typer.Option(help="Problem file: for a baseline, or as --dem.")
+    ] = None,
+    dem: Annotated[
+        Path | None, typer.Option(help="The shots' error model: refused if not the model's own.")
+    ] = None,
+    circuit: Annotated[Path | None, typer.Option(help="The shots' circuit, likewise.")] = None,
     probabilities_out: Annotated[
         Path | None,
         typer.Option("--probabilities_out", help="Flip probabilities (shots, K), as .npy."),
@@ -65,7 +73,13 @@ def predict(
     from unmasq.shots.formats import read_shot_file, require_format, write_shot_file
 
     require_distinct(
-        {"--dets": dets, "--problem": problem, "--model": Path(model or "")},
+        {
+            "--dets": dets,
+            "--problem": problem,
+            "--dem": dem,
+            "--circuit": circuit,
+            "--model": Path(model or ""),
+        },
         {
             "--obs_out": obs_out,
             "--probabilities_out": probabilities_out,
@@ -87,7 +101,13 @@ def predict(
         "--dtype": dtype,
     }
     require_heeded([decoder], network_alone)
+    sources = {"--problem": problem, "--dem": dem, "--circuit": circuit}
+    given = [option for option, path in sources.items() if path is not None]
+    if len(given) > 1:
+        raise ValueError(f"{given[0]} and {given[1]} must not be given together: choose one.")
     if decoder != NETWORK:
+        if problem is None and given:
+            raise ValueError(f"--problem must be given for decoder {decoder}: got {given[0]}.")
         baseline = _baseline(decoder, problem)
         syndromes = read_shot_file(dets, dets_format, baseline.num_detectors)
         write_shot_file(obs_out, obs_out_format, _decode_all(baseline, syndromes))
@@ -104,7 +124,16 @@ def predict(
         dtype=dtype,
     )
     network = load(model, asking)
+    if given:
+        network.require_problem(_source_of_shots(problem, dem, circuit))
     syndromes = read_shot_file(dets, dets_format, network.num_detectors)
+    if not given:
+        assumed = network.identity.trained_for or f"structure {network.structure_id}"
+        print(
+            f"note: {len(syndromes):,} shots are decoded as shots of {assumed}. Nothing says that "
+            "they are: give --dem or --circuit to have it checked.",
+            file=sys.stderr,
+        )
     soft = _decode_softly(network, syndromes)
     write_shot_file(obs_out, obs_out_format, soft.logicals)
     if probabilities_out is not None:
@@ -113,6 +142,24 @@ def predict(
         discarded = soft.discarded(discard_below)
         write_shot_file(discards_out, discards_out_format, discarded[:, None], prefix="M")
     _say_count(len(syndromes), obs_out)
+
+
+def _source_of_shots(
+    problem: Path | None, dem: Path | None, circuit: Path | None
+) -> "DecodingProblem | stim.DetectorErrorModel | stim.Circuit":
+    """What the one file that is given says of the shots."""
+    if problem is not None:
+        from unmasq.problems.problem_file import load_problem
+
+        return load_problem(problem)
+    import stim
+
+    from unmasq.cli.problem import parse
+
+    if dem is not None:
+        return parse(dem, stim.DetectorErrorModel, "a detector error model")
+    assert circuit is not None
+    return parse(circuit, stim.Circuit, "a Stim circuit")
 
 
 def _say_count(shots: int, path: Path) -> None:

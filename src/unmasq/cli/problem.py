@@ -168,22 +168,23 @@ def _from_file(
     from unmasq.problems.stim_faults import error_model
 
     if circuit_file is not None:
-        circuit = _parse(circuit_file, stim.Circuit, "a Stim circuit")
+        circuit = parse(circuit_file, stim.Circuit, "a Stim circuit")
         built = problem_from_circuit(
             circuit, rounds=rounds, single_frame=single_frame, name=name or circuit_file.stem
         )
         return built, circuit, error_model(circuit), None
     assert dem_file is not None
-    dem = _parse(dem_file, stim.DetectorErrorModel, "a detector error model")
+    dem = parse(dem_file, stim.DetectorErrorModel, "a detector error model")
     built = problem_from_dem(
         dem, rounds=rounds, single_frame=single_frame, name=name or dem_file.stem
     )
     return built, None, dem, None
 
 
-def _parse(path: Path, parse: Callable[[str], T], kind: str) -> T:
+def parse(path: Path, read: Callable[[str], T], kind: str) -> T:
+    """What Stim reads in a file; what it cannot read is refused in one line."""
     try:
-        return parse(path.read_text())
+        return read(path.read_text())
     except (ValueError, IndexError) as error:  # Stim raises both
         raise ValueError(f"{path} must be {kind}: {error}") from error
 

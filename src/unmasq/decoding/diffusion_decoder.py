@@ -1,8 +1,8 @@
 """`DiffusionDecoder`: a trained network behind the protocol of all decoders."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -11,11 +11,16 @@ from unmasq.decoding.asking import Asking
 from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import find_model
 from unmasq.decoding.passes import Passes
+from unmasq.decoding.problem_match import require_problem
 from unmasq.decoding.soft_output import SoftOutput
 from unmasq.decoding.stream import Stream
 from unmasq.models.weights import Weights, load_weights
+from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.translates import Translates
 from unmasq.shots.batches import Bits, pack, read_shots
+
+if TYPE_CHECKING:
+    import stim
 
 MAX_BATCH = {"cpu": 512}  # shots in one call to the device
 MAX_BATCH_ACCELERATOR = 8192
@@ -41,8 +46,9 @@ def load(
     asking = asking or Asking()
     if dtype is not None:
         asking = asking.but(dtype=dtype)
-    weights = load_weights(find_model(name_or_path).path)
-    return DiffusionDecoder.from_weights(weights, asking, max_batch=max_batch)
+    model = find_model(name_or_path)
+    weights = load_weights(model.path)
+    return DiffusionDecoder.from_weights(weights, asking, max_batch=max_batch, card=model.card)
 
 
 class DiffusionDecoder:
@@ -78,9 +84,13 @@ class DiffusionDecoder:
 
     @staticmethod
     def from_weights(
-        weights: Weights, asking: Asking | None = None, *, max_batch: int | None = None
+        weights: Weights,
+        asking: Asking | None = None,
+        *,
+        max_batch: int | None = None,
+        card: Mapping[str, Any] | None = None,
     ) -> "DiffusionDecoder":
-        """A decoder for loaded weights."""
+        """A decoder for loaded weights; a card says more of them than an old file."""
         masked, tied = weights.header["objective"] == "masked", weights.config.ties == "tied"
         translates = weights.translates if tied else None
         identity = Identity.from_header(
@@ -88,6 +98,7 @@ class DiffusionDecoder:
             weights.model_hash,
             weights.geometry.num_detectors,
             translates.order if masked and translates is not None else 1,
+            card,
         )
         return DiffusionDecoder(weights.network, identity, asking, max_batch, translates)
 
@@ -124,6 +135,16 @@ class DiffusionDecoder:
     @property
     def num_logicals(self) -> int:
         return self.identity.num_logicals
+
+    def require_problem(
+        self, problem: "DecodingProblem | stim.DetectorErrorModel | stim.Circuit"
+    ) -> None:
+        """Refuses a problem other than the one the model was trained for, and says what differs.
+
+        `decode_batch` sees bits alone: shots of another basis or number of rounds may have the
+        right width. Noise that clearly differs from training's is warned of.
+        """
+        require_problem(self.identity, problem)
 
     def asked(self, asking: Asking) -> "DiffusionDecoder":
         """The same model, asked in another way."""

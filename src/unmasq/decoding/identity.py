@@ -9,6 +9,7 @@ from typing import Any
 
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.model_store import decoder_name
+from unmasq.problems.trained_noise import TrainedNoise, trained_noise
 
 GUESS_THRESHOLD = 4.0  # tau for what a guess leaves: as many failures as T = K, in fewer steps
 
@@ -26,17 +27,18 @@ class Identity:
     num_logicals: int
     begins_with_guess: bool = False  # of belief propagation
     max_views: int = 1  # translates that may vote
-    trained_for: str = ""  # the problem in words: 'code bb72, noise circuit, ...'
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)  # the problem
+    noise: TrainedNoise | None = dataclasses.field(default=None, compare=False)
 
     @staticmethod
     def from_header(
-        header: Mapping[str, Any], model_hash: str, num_detectors: int, max_views: int = 1
+        header: Mapping[str, Any],
+        model_hash: str,
+        num_detectors: int,
+        max_views: int = 1,
+        card: Mapping[str, Any] | None = None,
     ) -> "Identity":
-        """From what a weight file says about itself."""
-        facts = header.get("problem", {})
-        told = [
-            key for key in ("code", "noise", "basis", "num_rounds") if facts.get(key) is not None
-        ]
+        """From what a weight file says about itself; an older one leaves its noise to the card."""
         return Identity(
             header["name"],
             model_hash,
@@ -47,8 +49,16 @@ class Identity:
             header["num_logicals"],
             bool(header["network"].get("bp_iterations")),
             max_views,
-            ", ".join(f"{key} {facts[key]}" for key in told),
+            header.get("problem", {}),
+            trained_noise(header, card or {}),
         )
+
+    @property
+    def trained_for(self) -> str:
+        """The problem in words: 'code bb72, noise circuit, basis X, num_rounds 6, p = ...'."""
+        keys = ("code", "noise", "basis", "num_rounds")
+        told = [f"{key} {self.about[key]}" for key in keys if self.about.get(key) is not None]
+        return ", ".join([*told, *([self.noise.label] if self.noise else [])])
 
     @property
     def usual_steps(self) -> int | None:

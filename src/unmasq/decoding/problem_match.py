@@ -1,9 +1,22 @@
-"""Whether a model was trained for a problem: a wrong one is refused here, with what differs."""
+"""Whether a model was trained for a problem: a wrong one is refused here, with what differs.
 
+Other noise of the same structure is never refused, but warned of where it clearly differs.
+"""
+
+import functools
+import warnings
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from unmasq.decoding.identity import Identity
-from unmasq.problems.problem import DecodingProblem, ProblemMismatchError
+from unmasq.problems.faults import fault_columns
+from unmasq.problems.problem import DecodingProblem, Layout, ProblemMismatchError
+from unmasq.problems.trained_noise import NoiseMismatchWarning, TrainedNoise
+
+if TYPE_CHECKING:
+    import stim
 
 _TRAIN = (
     "Train one: `unmasq problem --circuit FILE.stim --out DIR`, then `unmasq train RECIPE "
@@ -11,10 +24,80 @@ _TRAIN = (
 )
 
 
-def require_structure(model: Identity, problem: DecodingProblem) -> None:
-    """Refuses a problem other than the one that a model was trained for."""
+def require_problem(
+    model: Identity, problem: "DecodingProblem | stim.DetectorErrorModel | stim.Circuit"
+) -> None:
+    """Refuses a problem other than the one that a model was trained for; warns of other noise."""
+    problem = problem_to_decode(problem)
     if problem.structure_id != model.structure_id:
         raise mismatch(problem, [model])
+    difference = _noise_difference(model, problem)
+    if difference is not None:
+        warnings.warn(
+            f"model '{model.name}' was trained on other noise than that of '{problem.name}': "
+            f"{difference}. It decodes as if the noise were its own; train one for yours.",
+            NoiseMismatchWarning,
+            stacklevel=2,
+        )
+
+
+def problem_to_decode(
+    source: "DecodingProblem | stim.DetectorErrorModel | stim.Circuit",
+) -> DecodingProblem:
+    """What of a circuit or error model decides whether a network fits, and its priors.
+
+    Decomposed faults count as wholes. A network reads no priors: those above 0.5, which a problem
+    refuses, are none of its business and count as 0.5.
+    """
+    if isinstance(source, DecodingProblem):
+        return source
+    from unmasq.problems.stim_faults import error_model, faults_of_dem
+
+    dem = error_model(source) if hasattr(source, "detector_error_model") else source
+    if not hasattr(dem, "num_errors"):
+        raise TypeError(
+            "problem must be a DecodingProblem, a stim.DetectorErrorModel or a stim.Circuit: got "
+            f"{type(source).__name__}."
+        )
+    faults = {key: min(prior, 0.5) for key, prior in faults_of_dem(dem).items()}
+    columns = fault_columns(faults, dem.num_detectors, dem.num_observables)
+    sites = np.arange(dem.num_detectors, dtype=np.int32)
+    layout = Layout(np.zeros_like(sites), sites, np.zeros_like(sites), 1)
+    return DecodingProblem(*columns[:3], layout, p=0.5, name="dem")
+
+
+def _noise_difference(model: Identity, problem: DecodingProblem) -> str | None:
+    noise, about = model.noise, model.about
+    if noise is None:
+        return None
+    named_alike = problem.code and all(
+        getattr(problem, key) == about.get(key) for key in ("code", "noise")
+    )
+    if noise.faults is None and not named_alike and about.get("code") is not None:
+        rounds = about["num_rounds"] if about["noise"] != "code-capacity" else None
+        name = (about["code"], about["noise"], rounds, about["basis"])
+        noise = _noise_by_name(model.structure_id, noise.low, noise.high, *name)
+    return noise.difference(problem)
+
+
+@functools.lru_cache(maxsize=8)
+def _noise_by_name(
+    structure_id: str,
+    low: float,
+    high: float,
+    code: str,
+    noise: str,
+    rounds: int | None,
+    basis: str,
+) -> TrainedNoise:
+    """Of a model of the catalogue whose file is too old to say: its problem is built again."""
+    from unmasq.codes import get_code
+    from unmasq.problems.building import problem_from_code
+
+    problem = problem_from_code(get_code(code), noise, high, rounds, basis)
+    if problem.structure_id != structure_id:
+        return TrainedNoise(low, high)
+    return TrainedNoise.of(problem, low, high)
 
 
 def mismatch(problem: DecodingProblem, models: Sequence[Identity]) -> ProblemMismatchError:

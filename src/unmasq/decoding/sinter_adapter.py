@@ -28,10 +28,8 @@ from numpy.typing import NDArray
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_structure
-from unmasq.decoding.problem_match import mismatch
-from unmasq.problems.faults import fault_columns
-from unmasq.problems.problem import DecodingProblem, Layout
-from unmasq.problems.stim_faults import faults_of_dem
+from unmasq.decoding.problem_match import mismatch, problem_to_decode, require_problem
+from unmasq.problems.problem import DecodingProblem
 
 if TYPE_CHECKING:
     import stim
@@ -92,7 +90,7 @@ def sinter_decoders(
 
 
 def _identity(file: ModelFile) -> Identity:
-    return Identity.from_header(file.header, file.model_hash, file.num_detectors)
+    return Identity.from_header(file.header, file.model_hash, file.num_detectors, card=file.card)
 
 
 def _joined(name: str, label: str) -> str:
@@ -100,16 +98,6 @@ def _joined(name: str, label: str) -> str:
 
 
 Find = Callable[[DecodingProblem], "DiffusionDecoder"]
-
-
-def problem_of_dem(dem: "stim.DetectorErrorModel") -> DecodingProblem:
-    """What of an error model decides whether a network fits; decomposed faults count as wholes."""
-    # A network reads no priors: those above 0.5 are none of its business.
-    faults = dict.fromkeys(faults_of_dem(dem), 0.5)
-    columns = fault_columns(faults, dem.num_detectors, dem.num_observables)
-    sites = np.arange(dem.num_detectors, dtype=np.int32)
-    layout = Layout(np.zeros_like(sites), sites, np.zeros_like(sites), 1)
-    return DecodingProblem(*columns[:3], layout, p=0.5, name="dem")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,8 +109,7 @@ class OneModel:
 
     def __call__(self, problem: DecodingProblem) -> "DiffusionDecoder":
         model = find_model(self.path)
-        if model.structure_id != problem.structure_id:
-            raise mismatch(problem, [_identity(model)])
+        require_problem(_identity(model), problem)
         decoder = _load(self.path, self.model_hash)
         if decoder.model_hash != self.model_hash:
             raise ValueError(
@@ -190,7 +177,7 @@ def decoder_for(
     """The decoder for an error model; None where it has no observables to predict."""
     if dem.num_observables == 0:
         return None
-    return find(problem_of_dem(dem)).asked(asking)
+    return find(problem_to_decode(dem)).asked(asking)
 
 
 @functools.lru_cache(maxsize=4)

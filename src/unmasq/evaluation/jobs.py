@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unmasq.decoding.decoder import Decoder
-from unmasq.decoding.problem_match import require_structure
+from unmasq.decoding.problem_match import require_problem
 from unmasq.evaluation.contenders import Contender, DiscardingDecoder
 from unmasq.evaluation.counts import Point
 from unmasq.evaluation.remembered import Remembered
@@ -35,7 +35,7 @@ class Job:
 
     def __post_init__(self) -> None:
         if self.contender.identity is not None:
-            require_structure(self.contender.identity, self.problem)
+            require_problem(self.contender.identity, self.problem)
 
     @functools.cached_property
     def point(self) -> Point:

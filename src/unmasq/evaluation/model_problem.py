@@ -16,7 +16,7 @@ def problem_of_model(model: ModelFile, p: float) -> DecodingProblem:
     from unmasq.codes import get_code
     from unmasq.problems.building import problem_from_code
 
-    rounds = facts["num_rounds"] if facts["noise"] == "circuit" else None
+    rounds = facts["num_rounds"] if facts["noise"] != "code-capacity" else None
     try:
         problem = problem_from_code(get_code(code), facts["noise"], p, rounds, facts["basis"])
     except ImportError as error:

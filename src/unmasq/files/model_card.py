@@ -55,6 +55,10 @@ def card_text(card: Mapping[str, Any]) -> str:
         f"| parameters | {card['parameters']:,} (stored in 16 bit) |",
         f"| objective | {card['objective']}, T = {card['num_steps']} |",
     ]
+    if card.get("noise"):
+        lines.append(
+            f"| trained at | p = {card['noise']['low']:.4g} to {card['noise']['high']:.4g} |"
+        )
     for key in (*RUN_FACTS, "status"):
         if card.get(key) is not None:
             value = card[key]

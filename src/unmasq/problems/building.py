@@ -48,7 +48,7 @@ def circuit_from_code(
             raise ValueError(f"p must be left out where noise holds the rates: got {p}.")
         rates = noise
     else:
-        if noise not in NOISES:
+        if noise not in NOISES and not noise.startswith("circuit "):
             raise ValueError(f"noise must be {' or '.join(NOISES)}: got '{noise}'.")
         if p is None:
             raise ValueError("p must be given: the physical error rate, such as 0.003.")
@@ -56,7 +56,7 @@ def circuit_from_code(
             if schedule is not None:
                 raise ValueError("schedule must go with circuit noise: got code-capacity.")
             return capacity_circuit(code, p)
-        rates = NoiseModel.uniform(p)
+        rates = NoiseModel.read(noise, p)
     if rounds is None:
         if code.distance is None:
             raise ValueError(f"rounds must be given: the distance of '{code.name}' is not known.")
@@ -80,14 +80,10 @@ def problem_from_code(
     """A memory experiment of one basis, or code capacity: both syndromes in, both bases out.
 
     `noise` is "circuit" or "code-capacity" at rate p, or a `NoiseModel` of the memory circuit, with
-    its greatest rate as p. Rounds default to the distance, the schedule of CNOTs to the code's own;
-    code capacity has neither rounds, nor basis, nor schedule. Basis "XZ" has the logicals of both:
-    no experiment reads them out together, but what a fault does to each is known.
-
-    >>> from unmasq.codes import get_code
-    >>> problem_from_code(get_code("bb18"), "circuit", p=0.003, rounds=4, basis="X")
-    DecodingProblem(bb18, circuit noise, 4 rounds, basis X, p = 0.003: 90 detectors, 3006 faults,
-    4 logicals)
+    its greatest rate as p, or such a model's label, "circuit 1:0.1:0.5:1", at rate p. Rounds
+    default to the distance, the schedule of CNOTs to the code's own; code capacity has neither
+    rounds, nor basis, nor schedule. Basis "XZ" has the logicals of both: no experiment reads them
+    out together, but what a fault does to each is known.
     """
     capacity = noise == "code-capacity"
     if basis == "XZ" and not capacity:
@@ -106,7 +102,7 @@ def problem_from_code(
         circuit,
         layout,
         name=code.name,
-        noise="code-capacity" if capacity else "circuit",
+        noise=noise.label if isinstance(noise, NoiseModel) else noise,
         basis="XZ" if capacity else basis,
         code=code,
     )

@@ -91,7 +91,7 @@ class DecodingProblem:
     layout: Layout
     p: float  # nominal physical error rate of the priors
     name: str  # "bb72", or a circuit file's stem
-    noise: str = "custom"  # "circuit" | "code-capacity" | "custom"
+    noise: str = "custom"  # "circuit" | "circuit 1:0.1:1:1" (`NoiseModel.label`) | "code-capacity"
     basis: str = "?"  # logicals read out: "X", "Z", "XZ", or "?" where only their circuit knows
     code: str | None = None  # catalogue name
     channels: Channels | None = None

@@ -12,6 +12,7 @@ from unmasq.files.weight_file import read_weight_file
 from unmasq.models import count_parameters, geometry_for, network_shapes, on_device
 from unmasq.models.weights import save_weights, with_weights
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.trained_noise import TrainedNoise
 from unmasq.problems.translates import translates_of
 from unmasq.training.config import TrainConfig, to_json
 from unmasq.training.streams import distinct_samples
@@ -33,17 +34,20 @@ def write_final_weights(
     network = on_device(with_weights(network_shapes(config.network, geometry), arrays))
     path = Path(folder) / f"{config.name}.safetensors"
     about = {key: getattr(problem, key) for key in ("name", "code", "noise", "basis", "num_rounds")}
+    noise = TrainedNoise.of(problem, config.noise.low * config.noise.p, config.noise.p).facts()
     header = {
         "name": config.name,
         "structure_id": problem.structure_id,
         "objective": config.objective,
         "num_steps": training_steps(config, problem.num_logicals),
         "problem": about,
+        "noise": noise,
     }
     translates = None if problem.symmetry is None else translates_of(problem)
     save_weights(path, network, config.network, geometry, header, translates=translates)
     card = {
         **header,
+        "noise": {key: noise[key] for key in ("low", "high")},
         "model_hash": read_weight_file(path).model_hash,
         "parameters": count_parameters(network),
         "num_detectors": problem.num_detectors,

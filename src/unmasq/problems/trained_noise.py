@@ -1,0 +1,114 @@
+"""The noise a network was trained on, kept with its weights, and when other noise is another task.
+
+The structure of a problem says nothing of its rates, and a network reads none: it decodes any noise
+of its structure as if it were the noise of its training. Kept are the range of p, and the priors of
+some faults of every kind at its upper end. Noise differs clearly where some fault is more than
+`FACTOR` times as likely or unlikely, beside the others, as in training, or where its best matching
+p lies more than `FACTOR` times above the range. A lower p is normal use.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unmasq.problems.problem import DecodingProblem
+
+FACTOR = 2.0
+_OF_EACH_KIND = 4  # faults of equal prior that are kept ...
+_KEPT = 512  # ... and of all
+
+
+class NoiseMismatchWarning(UserWarning):
+    """A network is asked about other noise than it was trained on."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TrainedNoise:
+    """A range of p, and what its upper end means: the priors of some faults, by column."""
+
+    low: float
+    high: float
+    faults: NDArray[np.int64] | None = None
+    priors: NDArray[np.float64] | None = None
+
+    @staticmethod
+    def of(problem: DecodingProblem, low: float, high: float) -> "TrainedNoise":
+        """A problem at p = low to high; one without channels stands at its own priors."""
+        if problem.channels is not None:
+            problem = problem.at(high)
+        chosen = _some_of_each_kind(problem.priors)
+        return TrainedNoise(low, high, chosen, problem.priors[chosen])
+
+    @staticmethod
+    def read(facts: Mapping[str, Any]) -> "TrainedNoise":
+        """From a weight file's header; faults may be missing."""
+        faults, priors = facts.get("faults"), facts.get("priors")
+        if faults is None or priors is None:
+            return TrainedNoise(float(facts["low"]), float(facts["high"]))
+        return TrainedNoise(
+            float(facts["low"]),
+            float(facts["high"]),
+            np.array(faults, np.int64),
+            np.array(priors, np.float64),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What `read` reads."""
+        found: dict[str, Any] = {"low": self.low, "high": self.high}
+        if self.faults is not None and self.priors is not None:
+            found["faults"] = self.faults.tolist()
+            found["priors"] = [float(f"{prior:.6g}") for prior in self.priors]
+        return found
+
+    @property
+    def label(self) -> str:
+        """'p = 0.003 to 0.006'."""
+        if self.low == self.high:
+            return f"p = {self.high:.4g}"
+        return f"p = {self.low:.4g} to {self.high:.4g}"
+
+    def difference(self, problem: DecodingProblem) -> str | None:
+        """What is clearly different in the noise of a problem of the trained structure, or None."""
+        if self.faults is None or self.priors is None or not self.faults.size:
+            if problem.noise == "custom":  # its p is only the greatest of its rates
+                return None
+            p = problem.p
+        else:
+            ratios = problem.priors[self.faults] / self.priors
+            middle = float(np.exp(np.median(np.log(ratios))))
+            p = middle * self.high
+            apart = max(float(ratios.max()) / middle, middle / float(ratios.min()))
+            if apart > FACTOR:
+                return (
+                    f"beside the others, some faults are {apart:.3g} times more or less likely "
+                    f"than in training, at the best matching p = {p:.3g}"
+                )
+        if p > FACTOR * self.high:
+            return f"p = {p:.3g} lies far above the trained {self.label}"
+        return None
+
+
+def trained_noise(header: Mapping[str, Any], card: Mapping[str, Any]) -> TrainedNoise | None:
+    """Of a weight file; where it is older, by the recipe in its card, without single faults."""
+    facts = header.get("noise")
+    if facts is None:
+        recipe = card.get("recipe", {}).get("noise", {})
+        if "p" not in recipe:
+            return None
+        facts = {"low": float(f"{recipe['p'] * recipe.get('low', 1):.4g}"), "high": recipe["p"]}
+    return TrainedNoise.read(facts)
+
+
+def _some_of_each_kind(priors: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Columns, spread over all that have equal priors, a few of each."""
+    kinds = np.unique([f"{prior:.6e}" for prior in priors], return_inverse=True)[1]
+    count = max(1, min(_OF_EACH_KIND, _KEPT // max(int(kinds.max(initial=0)) + 1, 1)))
+    chosen = []
+    for kind in range(int(kinds.max(initial=-1)) + 1):
+        found = np.flatnonzero(kinds == kind)
+        chosen.append(found[np.arange(min(count, len(found))) * len(found) // count])
+    spread = np.unique(np.concatenate([np.zeros(0, np.int64), *chosen]))
+    return spread[np.linspace(0, len(spread) - 1, min(_KEPT, len(spread))).astype(np.int64)]
