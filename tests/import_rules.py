@@ -28,6 +28,7 @@ ORDER = [
     "training",
     "recipes",
     "report",
+    "api",
     "cli",
 ]
 

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unmasq.api import evaluate, train
     from unmasq.circuits import NoiseModel, capacity_circuit, memory_circuit
     from unmasq.codes import CSSCode, bicycle_code, code_names, css_code, get_code
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
@@ -31,6 +32,7 @@ __all__ = [
     "capacity_circuit",
     "code_names",
     "css_code",
+    "evaluate",
     "get_code",
     "load",
     "load_problem",
@@ -41,6 +43,7 @@ __all__ = [
     "problem_from_matrices",
     "save_problem",
     "sinter_decoders",
+    "train",
 ]
 
 _HOME = {
@@ -52,6 +55,7 @@ _HOME = {
     "capacity_circuit": "unmasq.circuits",
     "code_names": "unmasq.codes",
     "css_code": "unmasq.codes",
+    "evaluate": "unmasq.api",
     "get_code": "unmasq.codes",
     "load": "unmasq.decoding.diffusion_decoder",
     "load_problem": "unmasq.problems.problem_file",
@@ -62,6 +66,7 @@ _HOME = {
     "problem_from_matrices": "unmasq.problems.building",
     "save_problem": "unmasq.problems.problem_file",
     "sinter_decoders": "unmasq.decoding.sinter_adapter",
+    "train": "unmasq.api",
 }
 
 

@@ -36,11 +36,7 @@ def problem_and_model(
     if problem_file is None:
         if model is None:
             raise ValueError("--model or --problem must be given: they say what to decode.")
-        if not p:
-            raise ValueError(
-                "--p must be given with --model alone: it says how noisy the shots are."
-            )
-        return problem_of_model(find_model(model), p[0]), model
+        return problem_of_model(find_model(model), p[0] if p else None), model
     problem = load_problem(problem_file)
     if NETWORK in names and model is None:
         found = model_for_structure(problem.structure_id, known_models())

@@ -34,7 +34,7 @@ def evaluate(
         str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
     ] = None,
     problem: Annotated[
-        Path | None, typer.Option(help="Problem file; else that of the model (needs Stim).")
+        Path | None, typer.Option(help="Problem file; else that of the model or of its run.")
     ] = None,
     max_shots: Annotated[
         list[str] | None,

@@ -1,14 +1,24 @@
 """`unmasq train`: a recipe and a problem to a run folder with weights."""
 
+import contextlib
 import dataclasses
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from unmasq.cli.progress import TrainingDisplay
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
+    from unmasq.evaluation.counts import Counts
     from unmasq.problems.problem import DecodingProblem
     from unmasq.training import TrainConfig
+    from unmasq.training.loop import RunTimes
+
+OWN = "own"  # the recipe that is chosen for its problem
+COMPARE_MINUTES = 2.0
+COMPARISON = "comparison.csv"
 
 
 def train(
@@ -37,9 +47,18 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="key=value ..., such as network.width=64.")
     ] = None,
+    compare_shots: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Recipe own: shots for the table beside other decoders at the end."
+        ),
+    ] = 10_000,
     cpu_devices: Annotated[
         int | None,
-        typer.Option(min=1, help="On a CPU: share each batch among this many cores; faster."),
+        typer.Option(
+            min=1,
+            help="On a CPU: share each batch among this many cores; faster. All of them for own.",
+        ),
     ] = None,
     distributed: Annotated[
         bool,
@@ -57,7 +76,10 @@ def train(
 
     if cpu_devices is not None:
         jax.config.update("jax_num_cpu_devices", cpu_devices)
+    elif recipe == OWN and not distributed:
+        _use_all_cores()
     _join_processes(distributed, coordinator, num_processes, process_id)
+    from unmasq.api import DEFAULT_MINUTES
     from unmasq.cli.progress import TrainingDisplay
     from unmasq.cli.signals import stop_request
     from unmasq.training.loop import RunTimes
@@ -67,6 +89,9 @@ def train(
     target = out or resume
     if target is None or (out and resume):
         raise ValueError("give either --out for a new run or --resume for an existing one.")
+    fixed = any(word.startswith("num_updates=") for word in settings or [])
+    if recipe == OWN and minutes is None and fit_minutes is None and not fixed:
+        fit_minutes = DEFAULT_MINUTES
     times = RunTimes(minutes, fit_minutes, save_seconds)
     folder = RunFolder(target)
     if resume is not None:
@@ -83,6 +108,8 @@ def train(
         TrainingDisplay(config, quiet=not folder.writes) as display,
         stop_request(display.say) as stop,
     ):
+        if recipe == OWN:
+            _say_what_comes(decoding_problem, config, times, compare_shots, display)
         try:
             record = run_training(
                 config,
@@ -101,8 +128,67 @@ def train(
                 display.say(f"the last checkpoint is saved: `unmasq train --resume {target}`")
             raise
     if folder.writes:
+        counts = []
+        if recipe == OWN and record["finished"] and compare_shots:
+            counts = _counts_beside_rivals(target, decoding_problem, compare_shots, display)
+            record["comparison"] = [
+                {"decoder": c.point.decoder, "errors": c.errors, "shots": c.shots} for c in counts
+            ]
         display.summary(record, target, as_json=json_output)
+        if counts and not json_output:
+            _print_table(target, counts)
     raise typer.Exit(stop.exit_code)
+
+
+def _use_all_cores() -> None:
+    """As many CPU devices as cores, if a batch can be shared among them."""
+    import jax
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    # Where something has taken hold of the device already, it stays as it is.
+    with contextlib.suppress(RuntimeError):
+        jax.config.update("jax_num_cpu_devices", min(1 << ((cores or 1).bit_length() - 1), 8))
+
+
+def _say_what_comes(
+    problem: "DecodingProblem",
+    config: "TrainConfig",
+    times: "RunTimes",
+    compare_shots: int,
+    display: "TrainingDisplay",
+) -> None:
+    from unmasq.api import rivals
+    from unmasq.recipes.chosen import chosen_words
+
+    display.say(chosen_words(problem, config))
+    length = times.fit_minutes or times.minutes
+    told = f"it takes {length:g} minutes" if length else f"it takes {config.num_updates} updates"
+    table = f", then comes a table beside {' and '.join(rivals(problem))}" if compare_shots else ""
+    display.say(f"{told}{table}")
+
+
+def _counts_beside_rivals(
+    run: Path, problem: "DecodingProblem", shots: int, display: "TrainingDisplay"
+) -> "list[Counts]":
+    """On the same shots, at the problem's own rate; kept in the run."""
+    from unmasq.api import evaluate, rivals
+
+    try:
+        decoders: list[str | Path | DiffusionDecoder] = [run, *rivals(problem)]
+        return evaluate(
+            decoders, problem, max_shots=shots, minutes=COMPARE_MINUTES, save=run / COMPARISON
+        )
+    except ImportError as error:  # training needs fewer packages than its rivals
+        display.say(f"no table: {error}")
+        return []
+
+
+def _print_table(run: Path, counts: "list[Counts]") -> None:
+    from unmasq.cli.counts_display import print_counts
+    from unmasq.evaluation.failures import compare
+
+    comparisons = compare(counts[0].point.decoder, [(run / COMPARISON, c) for c in counts])
+    print_counts(counts, comparisons, json_output=False)
 
 
 def _join_processes(
@@ -139,6 +225,13 @@ def _new_run(
     base = get_recipe(recipe)
     if problem_file is not None:
         problem = load_problem(problem_file)
+        if recipe == OWN:
+            import jax
+
+            from unmasq.recipes.chosen import chosen_recipe
+
+            accelerator = jax.default_backend() != "cpu"
+            return override(chosen_recipe(problem, accelerator=accelerator), settings), problem
         if base.problem.code is None:
             base = dataclasses.replace(base, noise=dataclasses.replace(base.noise, p=problem.p))
         return override(base, settings), problem
@@ -147,7 +240,7 @@ def _new_run(
     if wanted.code is None:
         raise ValueError(
             f"recipe {recipe} must be given a problem file: got no --problem. Make one with "
-            "`unmasq problem --circuit FILE --out DIR`."
+            "`unmasq problem --circuit FILE --out DIR`, or from a code or two check matrices."
         )
     from unmasq.codes import get_code
     from unmasq.problems.building import problem_from_code

@@ -4,7 +4,7 @@
 """
 
 from unmasq.evaluation.collect import collect
-from unmasq.evaluation.contenders import Contender, baseline, network
+from unmasq.evaluation.contenders import Contender, baseline, loaded_network, network
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Comparison, compare, read_flags
 from unmasq.evaluation.latency import Timing, time_decoder
@@ -25,6 +25,7 @@ __all__ = [
     "clopper_pearson",
     "collect",
     "compare",
+    "loaded_network",
     "network",
     "read_counts",
     "read_flags",

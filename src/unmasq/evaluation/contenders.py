@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from unmasq.decoding.decoder import Decoder
 from unmasq.decoding.identity import Identity
 from unmasq.problems.problem import DecodingProblem
 from unmasq.suggest import nearest
+
+if TYPE_CHECKING:
+    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 
 
 @runtime_checkable
@@ -56,9 +59,20 @@ def network(model: str | Path, asking: Asking | None = None) -> Contender:
     from unmasq.decoding.diffusion_decoder import load
 
     decoder = load(model, asking)
+    return _of_decoder(decoder, functools.partial(_load, str(model), decoder.asking))
+
+
+def loaded_network(decoder: "DiffusionDecoder") -> Contender:
+    """A network that is in memory already, asked as it is."""
+    return _of_decoder(decoder, lambda problem: decoder)
+
+
+def _of_decoder(
+    decoder: "DiffusionDecoder", make: Callable[[DecodingProblem], Decoder]
+) -> Contender:
     return Contender(
         decoder.name,
-        functools.partial(_load, str(model), decoder.asking),
+        make,
         alone=True,
         identity=decoder.identity,
         model_hash=decoder.model_hash,

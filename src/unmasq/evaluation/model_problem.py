@@ -1,11 +1,24 @@
-"""The decoding problem that a model was trained for, built again from its own description."""
+"""The decoding problem that a model was trained for: in its run, or built again by its name."""
 
 from unmasq.decoding.model_store import ModelFile
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.problem_file import load_problem
+
+PROBLEM = "problem.safetensors"  # in every run folder, beside the weights
 
 
-def problem_of_model(model: ModelFile, p: float) -> DecodingProblem:
-    """From the catalogue, at physical error rate p; needs Stim. Refused for own circuits."""
+def problem_of_model(model: ModelFile, p: float | None) -> DecodingProblem:
+    """At physical error rate p; by default that of the run, if the weights lie in one.
+
+    A catalogue problem is built again, which needs Stim; another one must lie beside the weights.
+    """
+    beside = model.path.parent / PROBLEM
+    if beside.exists():
+        problem = load_problem(beside)
+        if problem.structure_id == model.structure_id:
+            return problem if p is None else problem.at(p)
+    if p is None:
+        raise ValueError("--p must be given with --model alone: it says how noisy the shots are.")
     facts = model.header.get("problem", {})
     code = facts.get("code")
     if code is None:

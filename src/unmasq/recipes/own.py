@@ -1,12 +1,15 @@
-"""A problem of your own, from `unmasq problem`: a small untied network for a CPU.
+"""A problem of your own, from `unmasq problem`: where `unmasq train own` starts from.
 
-Give the problem with --problem. Training is at its own error rate; --set noise.p=... is another.
+Give the problem with --problem. `recipes.chosen` puts a network with messages in place of this one
+where the problem has a Tanner graph, sets batch and learning rate by its size and the device, and
+trains for 10 minutes unless told otherwise (--fit-minutes). A bare error model has this network:
+small, with untied attention. Training is at the problem's error rate; --set noise.p=... is another.
 
 Run:    unmasq problem --circuit d3.stim --out mine
         unmasq train own --problem mine/problem.safetensors --out runs/mine
-Cost:   118 s on two cores for Stim's rotated surface code (d = 3, memory_z, 3 rounds)
-Expect: at p = 0.01 its rate is 6.29 [5.95, 6.63]e-02 (1257 errors in 20,000 shots of sinter),
-        pymatching's 5.92 [5.59, 6.25]e-02 (1183), that of no correction 0.190 (3793)
+Cost:   this network: 118 s on two cores for Stim's rotated surface code (d = 3, 3 rounds)
+Expect: of this network, at p = 0.01, 6.29 [5.95, 6.63]e-02 (1257 errors in 20,000 shots of sinter);
+        pymatching has 5.92 [5.59, 6.25]e-02 (1183), that of no correction 0.190 (3793)
 """
 
 from unmasq.models import NetworkConfig
