@@ -56,7 +56,7 @@ def test_the_picture_is_drawn_from_the_results(tmp_path):
     again = tmp_path / "again.svg"
     save_figure(error_rate_figure(counts), again, numbers_of(counts))
     assert described(again) == described(PICTURE)
-    assert PICTURE.stat().st_size < 100_000
+    assert PICTURE.stat().st_size < 200_000
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.safetensors")), ids=lambda path: path.stem)
