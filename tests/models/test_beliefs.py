@@ -11,7 +11,7 @@ import pytest
 from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network, geometry_for
 from unmasq.models.beliefs import ASSUMED_P, BeliefEmbedding, Beliefs, looks
-from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, run_bp4, tanner_graph
+from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, neighbours_of, run_bp4
 from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.pauli_channel import pauli_channel
@@ -42,8 +42,8 @@ def found(channel, shots):
     """Belief propagation as the baseline would run it."""
     prior = jnp.full((18, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
     return bp4_on_the_way(
-        tanner_graph(channel.checks_x),
-        tanner_graph(channel.checks_z),
+        neighbours_of(channel.checks_x),
+        neighbours_of(channel.checks_z),
         QubitOdds(prior, prior, prior),
         shots.syndrome.T[channel.rows_x] == 1,
         shots.syndrome.T[channel.rows_z] == 1,
@@ -160,8 +160,8 @@ def test_the_scaling_of_the_messages_is_a_setting(problem, channel, shots):
         config = dataclasses.replace(CONFIG, bp_iterations=9, bp_scaling=scaling)
         network = build_network(config, geometry_for(config, problem), key=jr.key(0))
         expected = run_bp4(
-            tanner_graph(channel.checks_x),
-            tanner_graph(channel.checks_z),
+            neighbours_of(channel.checks_x),
+            neighbours_of(channel.checks_z),
             QubitOdds(prior, prior, prior),
             shots.syndrome.T[channel.rows_x] == 1,
             shots.syndrome.T[channel.rows_z] == 1,

@@ -9,7 +9,7 @@ import numpy as np
 from unmasq.baselines.adapter import Baseline
 from unmasq.baselines.osd import integer_weights, ordered_statistics
 from unmasq.codes import gf2
-from unmasq.models.quaternary import QubitOdds, TannerGraph, min_sum, run_bp4, tanner_graph
+from unmasq.models.quaternary import Neighbours, QubitOdds, min_sum, neighbours_of, run_bp4
 from unmasq.problems.pauli_channel import pauli_channel
 from unmasq.problems.problem import DecodingProblem
 
@@ -47,8 +47,8 @@ class QuaternaryBpOsd(Baseline):
         self._channel = pauli_channel(problem)
         self._num_iterations = num_iterations
         self._check_rule = min_sum(scaling)
-        self._graph_x = _on_device(tanner_graph(self._channel.checks_x))
-        self._graph_z = _on_device(tanner_graph(self._channel.checks_z))
+        self._graph_x = _on_device(neighbours_of(self._channel.checks_x))
+        self._graph_z = _on_device(neighbours_of(self._channel.checks_z))
         identity, x, z, y = self._channel.probabilities.T
         odds = (np.log(identity / pauli)[:, None] for pauli in (x, z, y))
         self._channel_odds = QubitOdds(*(jnp.asarray(each, jnp.float32) for each in odds))
@@ -158,5 +158,5 @@ def _padded_size(shots: int) -> int:
     return 1 if shots == 1 else max(_MIN_BATCH, 1 << (shots - 1).bit_length())
 
 
-def _on_device(graph: TannerGraph) -> TannerGraph:
-    return TannerGraph(*map(jnp.asarray, graph))
+def _on_device(graph: Neighbours) -> Neighbours:
+    return Neighbours(*map(jnp.asarray, graph))

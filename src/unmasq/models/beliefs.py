@@ -19,11 +19,11 @@ from jaxtyping import Array, Float, Int32, PRNGKeyArray, UInt8
 from unmasq.models.geometry import Geometry
 from unmasq.models.quaternary import (
     BpResult,
+    Neighbours,
     QubitOdds,
-    TannerGraph,
     bp4_on_the_way,
-    graph_of,
     min_sum,
+    neighbours_by_check,
     syndrome_of,
 )
 from unmasq.shots.sampling import parity
@@ -44,8 +44,8 @@ class Believed(NamedTuple):
 class Beliefs(eqx.Module):
     """Quaternary min-sum on the problem's graph. Nothing here is trained."""
 
-    graph_x: TannerGraph
-    graph_z: TannerGraph
+    graph_x: Neighbours
+    graph_z: Neighbours
     x_checks: Int32[Array | np.ndarray, " n_x"]
     z_checks: Int32[Array | np.ndarray, " n_z"]
     back: Int32[Array | np.ndarray, " n"]  # place of each check in (X checks, Z checks)
@@ -68,8 +68,8 @@ class Beliefs(eqx.Module):
             np.flatnonzero(geometry.layout.check_type == kind).astype(np.int32) for kind in (0, 1)
         )
         self.back = np.argsort(np.concatenate([self.x_checks, self.z_checks])).astype(np.int32)
-        self.graph_x = graph_of(qubits[self.x_checks], num_qubits)
-        self.graph_z = graph_of(qubits[self.z_checks], num_qubits)
+        self.graph_x = neighbours_by_check(qubits[self.x_checks], num_qubits)
+        self.graph_z = neighbours_by_check(qubits[self.z_checks], num_qubits)
         self.iterations = looks(num_iterations)
         self.scaling = scaling
 
@@ -155,6 +155,6 @@ def looks(num_iterations: int) -> tuple[int, ...]:
     return tuple(sorted({num_iterations // 9, num_iterations // 3, num_iterations} - {0}))
 
 
-def _gathered(graph: TannerGraph, odds: Float[Array, "n B"]) -> Float[Array, "checks degree B"]:
+def _gathered(graph: Neighbours, odds: Float[Array, "n B"]) -> Float[Array, "checks degree B"]:
     padded = jnp.concatenate([odds, jnp.zeros((1, odds.shape[1]))])
     return jnp.take(padded, graph.qubits, axis=0)

@@ -25,7 +25,7 @@ BothMessages = tuple[Float[Array, "checks_x degree_x B"], Float[Array, "checks_z
 CheckRule = Callable[[Messages, Bool[Array, "checks degree"], Bool[Array, "checks B"]], Messages]
 
 
-class TannerGraph(NamedTuple):
+class Neighbours(NamedTuple):
     """One check matrix as two padded neighbour lists.
 
     Edge (c, i), the i-th of check c, has number c * degree + i. Missing neighbours hold the number
@@ -57,7 +57,7 @@ class BpResult(NamedTuple):
 State = tuple[BothMessages, BpResult]
 
 
-def tanner_graph(checks: np.ndarray) -> TannerGraph:
+def neighbours_of(checks: np.ndarray) -> Neighbours:
     """The graph of a dense 0/1 check matrix (checks, n)."""
     num_checks, num_qubits = checks.shape
     degree = max(1, int(checks.sum(axis=1).max(initial=0)))
@@ -65,10 +65,10 @@ def tanner_graph(checks: np.ndarray) -> TannerGraph:
     for row, check in zip(qubits, checks, strict=True):
         found = np.flatnonzero(check)
         row[: len(found)] = found
-    return graph_of(qubits, num_qubits)
+    return neighbours_by_check(qubits, num_qubits)
 
 
-def graph_of(qubits: np.ndarray, num_qubits: int) -> TannerGraph:
+def neighbours_by_check(qubits: np.ndarray, num_qubits: int) -> Neighbours:
     """The graph of checks whose qubits are given in any order; n where there are fewer."""
     edges: list[list[int]] = [[] for _ in range(num_qubits)]
     for edge, qubit in enumerate(qubits.ravel()):
@@ -76,7 +76,7 @@ def graph_of(qubits: np.ndarray, num_qubits: int) -> TannerGraph:
             edges[qubit].append(edge)
     width = max(1, max((len(e) for e in edges), default=0))
     padded = [e + [qubits.size] * (width - len(e)) for e in edges]
-    return TannerGraph(qubits.astype(np.int32), np.array(padded, np.int32))
+    return Neighbours(qubits.astype(np.int32), np.array(padded, np.int32))
 
 
 @functools.cache  # one function for each scaling: `run_bp4` is compiled for each function
@@ -107,8 +107,8 @@ def min_sum(scaling: float) -> CheckRule:
 
 @functools.partial(jax.jit, static_argnames="check_rule")
 def run_bp4(
-    graph_x: TannerGraph,
-    graph_z: TannerGraph,
+    graph_x: Neighbours,
+    graph_z: Neighbours,
     channel: QubitOdds,
     syndrome_x: Bool[Array, "checks_x B"],
     syndrome_z: Bool[Array, "checks_z B"],
@@ -130,8 +130,8 @@ def run_bp4(
 
 
 def bp4_on_the_way(
-    graph_x: TannerGraph,
-    graph_z: TannerGraph,
+    graph_x: Neighbours,
+    graph_z: Neighbours,
     channel: QubitOdds,
     syndrome_x: Bool[Array, "checks_x B"],
     syndrome_z: Bool[Array, "checks_z B"],
@@ -149,7 +149,7 @@ def bp4_on_the_way(
 
 
 def _rounds(
-    graphs: tuple[TannerGraph, TannerGraph],
+    graphs: tuple[Neighbours, Neighbours],
     channel: QubitOdds,
     syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
     check_rule: CheckRule,
@@ -175,7 +175,7 @@ def _rounds(
 
 
 def _decision(
-    graphs: tuple[TannerGraph, TannerGraph],
+    graphs: tuple[Neighbours, Neighbours],
     channel: QubitOdds,
     syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
     messages: BothMessages,
@@ -193,7 +193,7 @@ def _decision(
 
 
 def _check_messages(
-    graph: TannerGraph,
+    graph: Neighbours,
     odds: Float[Array, "n B"],
     last: Messages,
     syndrome: Bool[Array, "checks B"],
@@ -210,13 +210,13 @@ def _check_messages(
     return jnp.clip(check_rule(incoming, jnp.asarray(graph.qubits < n), syndrome), -_CLIP, _CLIP)
 
 
-def _sum_at_qubits(graph: TannerGraph, messages: Messages) -> Float[Array, "n B"]:
+def _sum_at_qubits(graph: Neighbours, messages: Messages) -> Float[Array, "n B"]:
     flat = messages.reshape(-1, messages.shape[2])
     flat = jnp.concatenate([flat, jnp.zeros((1, flat.shape[1]))])
     return jnp.sum(jnp.take(flat, graph.edges, axis=0), axis=1)
 
 
-def syndrome_of(graph: TannerGraph, bits: Bool[Array, "n B"]) -> Bool[Array, "checks B"]:
+def syndrome_of(graph: Neighbours, bits: Bool[Array, "n B"]) -> Bool[Array, "checks B"]:
     """The checks that these bits flip."""
     padded = jnp.concatenate([bits, jnp.zeros((1, bits.shape[1]), bool)])
     return jnp.sum(jnp.take(padded, graph.qubits, axis=0), axis=1) % 2 == 1
