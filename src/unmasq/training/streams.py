@@ -6,6 +6,7 @@ a stream of their own: with the seed alone they would draw the shots of the runs
 """
 
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -67,7 +68,7 @@ def distinct_samples(runs: Iterable[Mapping[str, Any]]) -> int:
             recipe["generator"],
             noise.low,
             run.get("stream") or PLAIN_STREAM,
-            *recipe["problem"].items(),
+            json.dumps([recipe["problem"], recipe.get("rounds", [])]),
         )
         updates[kind].update(zip(steps.tolist(), np.asarray(top).tolist(), strict=True))
     return sum(batch * len(drawn) for (batch, *_), drawn in updates.items())
