@@ -74,3 +74,8 @@ def test_faults_of_ancillas_do_not_halve_the_distance_of_a_surface_code(distance
 def test_bad_names_are_refused(name, message):
     with pytest.raises(ValueError, match=message):
         get_code(name)
+
+
+def test_logicals_of_a_larger_code_span_although_few_sets_find_light_ones():
+    code = get_code("toric:9")
+    assert code.logicals_x.sum(axis=1).tolist() == [9, 9]

@@ -53,7 +53,8 @@ def folder(tmp_path_factory) -> Path:
     run(folder, "unmasq", "problem", "--circuit", "d3.stim", "--out", "mine")
     settings = [word for setting in SHORT for word in ("--set", setting)]
     problem = ("--problem", "mine/problem.safetensors")
-    run(folder, "unmasq", "train", "own", *problem, *settings, "--out", "runs/mine")
+    words = ("--out", "runs/mine", "--compare-shots", 0)
+    run(folder, "unmasq", "train", "own", *problem, *settings, *words)
     return folder
 
 

@@ -68,8 +68,12 @@ def light_basis(checks: Bits, other_checks: Bits, qubit_images: Indices) -> Shap
         return {}
     opposite = independent_logicals(other_checks, checks)
     heaviest = int(some.sum(axis=1).max())
-    weight = spanning_weight(light_logicals(other_checks, opposite, heaviest, num_sets=3), opposite)
-    supports = light_logicals(other_checks, opposite, weight, num_sets=100)
+    first = light_logicals(other_checks, opposite, heaviest, num_sets=3)
+    first |= {tuple(np.flatnonzero(row).tolist()) for row in some}  # which span all operators
+    weight = spanning_weight(first, opposite)
+    num_sets = max(2, int(100 * min(1.0, 400 / checks.shape[1]) ** 3))  # the cost grows as n^3
+    supports = light_logicals(other_checks, opposite, weight, num_sets)
+    supports |= {s for s in first if len(s) <= weight}
     return canonical_basis(supports, opposite, qubit_images)
 
 

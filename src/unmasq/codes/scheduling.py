@@ -6,7 +6,7 @@ a valid schedule in which X and Z checks interleave; where it finds none, X chec
 """
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -120,11 +120,8 @@ class _Quotient:
     def interleaved(self) -> list[int] | None:
         """The first valid schedule of the smallest depth at which a bounded search finds one."""
         apart = max(self.one_after_the_other(), default=0)
-        shortest = max(
-            (sum(ends[side] == v for ends in self.ends) for side in (0, 1)
-             for v in {ends[side] for ends in self.ends}),
-            default=0,
-        )  # fmt: skip
+        degrees = Counter((side, end) for ends in self.ends for side, end in enumerate(ends))
+        shortest = max(degrees.values(), default=0)
         for depth in range(shortest, apart):
             ticks = _search(self, depth)
             if ticks is not None:
