@@ -97,6 +97,17 @@ def test_one_figure_may_be_chosen_and_titled(capsys, tmp_path, results):
     assert "Did you mean" in err
 
 
+def test_decoders_may_be_chosen(capsys, tmp_path, results):
+    words = ("figures", "--from", results, "--out", tmp_path / "f", "--format", "svg")
+    for shown, hidden in (("bposd-x", "unmasq-01234567"), ("unmasq", "bposd-x")):
+        assert run(capsys, *words, "--only", "rates", "--decoders", shown)[0] == 0
+        text = (tmp_path / "f" / "rates.svg").read_text().replace("&quot;", '"')
+        assert f'["{shown}' in text
+        assert f'"{hidden}"' not in text
+    err = refusal(capsys, *words, "--decoders", "relay", "osd")
+    assert "--decoders must be of those in the CSVs: got relay, osd." in err
+
+
 def test_a_title_is_for_one_figure(capsys, results):
     err = refusal(capsys, "figures", "--from", results, "--title", "All")
     assert "--title must go with one figure: got 2. Name it by --only." in err

@@ -1,6 +1,7 @@
 """`unmasq figures`: plots of all stored counts, one file each."""
 
 import collections
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmasq.cli.decoder_choice import NETWORK
+from unmasq.report.names import is_network
 from unmasq.suggest import nearest
 
 if TYPE_CHECKING:
@@ -29,6 +32,10 @@ def figures(
     only: Annotated[
         list[str] | None, typer.Option(help="Draw these alone, by their names without ending.")
     ] = None,
+    decoders: Annotated[
+        list[str] | None,
+        typer.Option(help="Draw these alone, by their names in the CSVs; unmasq: all networks."),
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="Another title, for one figure; '' for none.")
     ] = None,
@@ -47,7 +54,7 @@ def figures(
         raise ValueError(f"--from must be a folder with CSVs of `unmasq evaluate`: got {source}.")
     names = _read(source / NAMES, "decoder to name")
     published = _published(source / PUBLISHED)
-    found = _figures(paths)
+    found = _figures(paths, decoders)
     wanted = _chosen(found, only)
     if title is not None and len(wanted) != 1:
         raise ValueError(f"--title must go with one figure: got {len(wanted)}. Name it by --only.")
@@ -64,17 +71,19 @@ def figures(
             )
 
 
-def _figures(paths: Sequence[Path]) -> "dict[str, list[Counts]]":
+def _figures(paths: Sequence[Path], decoders: Sequence[str] | None) -> "dict[str, list[Counts]]":
     """The counts of each figure, by its name: rates of a CSV, or the sweep of T of a model."""
     from unmasq.evaluation.stats_file import read_counts
 
-    by_file = {path.stem: read_counts(path) for path in paths}
+    by_file = {path.stem: _shown(read_counts(path), decoders) for path in paths}
     found = {
         stem: list(counts)
         for stem, counts in by_file.items()
         if len({c.point.p for c in counts}) >= MIN_VALUES
     }
-    everything = read_counts(*paths)
+    everything = _shown(read_counts(*paths), decoders)
+    if decoders is not None and not everything:
+        raise ValueError(f"--decoders must be of those in the CSVs: got {', '.join(decoders)}.")
     for model in sorted({c.point.model_hash for c in everything if c.point.model_hash}):
         plain = [c for c in everything if c.point.model_hash == model and _is_plain(c)]
         points = collections.Counter(c.point.p for c in plain)
@@ -82,6 +91,15 @@ def _figures(paths: Sequence[Path]) -> "dict[str, list[Counts]]":
         if swept:
             found[f"unmasq-{model[:8]}{SWEEP}"] = swept
     return found
+
+
+def _shown(counts: "Sequence[Counts]", decoders: Sequence[str] | None) -> "list[Counts]":
+    if decoders is None:
+        return list(counts)
+    networks = NETWORK in decoders
+    names = [c.point.decoder for c in counts]
+    kept = [name in decoders or (networks and is_network(name)) for name in names]
+    return list(itertools.compress(counts, kept))
 
 
 def _chosen(found: Iterable[str], only: Sequence[str] | None) -> list[str]:

@@ -84,6 +84,11 @@ def problem_from_code(
     default to the distance, the schedule of CNOTs to the code's own; code capacity has neither
     rounds, nor basis, nor schedule. Basis "XZ" has the logicals of both: no experiment reads them
     out together, but what a fault does to each is known.
+
+    >>> from unmasq.codes import get_code
+    >>> problem_from_code(get_code("bb18"), "circuit", p=0.003, rounds=4, basis="X")
+    DecodingProblem(bb18, circuit noise, 4 rounds, basis X, p = 0.003: 90 detectors, 3006 faults,
+    4 logicals)
     """
     capacity = noise == "code-capacity"
     if basis == "XZ" and not capacity:

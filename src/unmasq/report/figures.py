@@ -21,7 +21,7 @@ from unmasq.report.names import code_label, decoder_label, is_network, problem_l
 from unmasq.report.styles import Style, decoder_styles, series_styles
 
 _FOREIGN_MARKERS = "x+1234"
-_MAX_INSIDE = 4  # labels of a legend that covers no line
+_MAX_INSIDE = 5  # labels of a legend that covers no line
 _LABEL_INCHES = 0.2
 _TICK_GAP = 0.07  # of an axis: numbers that stand closer would touch
 _BOUND = "bound"  # marks what an arrow points down from
