@@ -13,7 +13,7 @@ from geometries import memory_geometry
 from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.codes.tanner_graph import labelled_graph
-from unmasq.models import NetworkConfig, build_network
+from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.lifting import (
     BY_OFFSET,
     CARRIED,
@@ -27,6 +27,7 @@ from unmasq.models.lifting import (
 )
 from unmasq.models.tie_names import Origin, joint_names, kind_names, readout_names
 from unmasq.models.weights import named_arrays, with_weights
+from unmasq.problems.building import problem_from_code
 
 TINY = NetworkConfig(
     width=8,
@@ -140,6 +141,17 @@ def test_another_number_of_rounds_keeps_everything():
 def test_another_basis_keeps_all_but_the_attention_of_logicals():
     *_, fates = lift(side("bb36", basis="X"), side("bb36", basis="Z"))
     assert fates.keys() == {("encoder", CARRIED), ("decoder", CARRIED), (LOGICAL_ATTENTION, NEW)}
+
+
+def test_both_bases_keep_the_attention_of_the_logicals_that_one_had():
+    both = problem_from_code(get_code("bb18"), "circuit", 0.01, 1, "XZ")
+    new = Side(TINY, geometry_for(TINY, both), Origin("bb18", "XZ"))
+    old = side("bb18")
+    *_, fates = lift(old, new)
+    values = old.geometry.symmetry.readout_ties().num_values * TINY.heads
+    assert fates[LOGICAL_ATTENTION, CARRIED] == values
+    across = 2 * old.geometry.symmetry.num_tokens**2 // 9 * TINY.heads  # between the bases
+    assert fates[LOGICAL_ATTENTION, NEW] == values + across
 
 
 def test_attention_among_checks_goes_by_offset():

@@ -93,18 +93,29 @@ def _kinds_and_places(
 ) -> tuple[list[str], list[tuple[int, ...]]]:
     """Of each logical token, then of each check."""
     symmetry = _known(geometry)
-    label = f"{origin.code} {origin.basis}" if origin.code else f"symmetry {_digest(symmetry)}"
-    shapes = np.unique(symmetry.token_images.min(axis=0), return_inverse=True)[1]
-    kinds = [f"{label} logical {shape}" for shape in shapes]
-    places = [(token,) for token in range(symmetry.num_tokens)]
-    letters = check_letters(geometry)
     torus = origin.torus
     if torus is None or 2 * torus[0] * torus[1] != symmetry.num_checks:
-        kinds += [f"{label} {letter}" for letter in letters]
+        label = f"{origin.code} {origin.basis}" if origin.code else f"symmetry {_digest(symmetry)}"
+        kinds, places = _logicals(symmetry.token_images, label)
+        kinds += [f"{label} {letter}" for letter in check_letters(geometry)]
         return kinds, [*places, *((site,) for site in range(symmetry.num_checks))]
+    bases = [origin.basis]
+    if origin.basis == "XZ" and symmetry.check_kinds().max() > 0:
+        bases = ["X", "Z"]  # two lists of tokens, duals of each other, that no element joins
+    kinds, places = [], []
+    for basis, images in zip(bases, np.split(symmetry.token_images, len(bases), 1), strict=True):
+        own, where = _logicals(images, f"{origin.code} {basis}")
+        kinds, places = kinds + own, places + where
     size = torus[0] * torus[1]
     steps = [np.divmod(site % size, torus[1]) for site in range(symmetry.num_checks)]
-    return kinds + letters, [*places, *((int(u), int(v)) for u, v in steps)]
+    return kinds + check_letters(geometry), [*places, *((int(u), int(v)) for u, v in steps)]
+
+
+def _logicals(images: Indices, label: str) -> tuple[list[str], list[tuple[int, ...]]]:
+    shapes = np.unique(images.min(axis=0), return_inverse=True)[1]
+    return [f"{label} logical {shape}" for shape in shapes], [
+        (token,) for token in range(len(shapes))
+    ]
 
 
 def _digest(symmetry: Symmetry) -> str:
