@@ -30,6 +30,7 @@ def test_a_circuit_has_the_symmetry_and_the_relations_of_its_code(name, basis):
     sizes = [(p.symmetry.num_tokens, p.symmetry.joint_ties().num_values) for p in (known, found)]
     assert sizes[0] == sizes[1]
     assert found.tanner.names == known.tanner.names
+    assert np.array_equal(found.layout.check_type, known.layout.check_type)
     for field in ("check", "qubit", "relation"):
         assert np.array_equal(getattr(found.tanner, field), getattr(known.tanner, field))
 
@@ -42,6 +43,7 @@ def test_a_circuit_without_symmetry_has_relations_by_type_and_tick():
     assert problem.symmetry is None
     assert problem.tanner.names == ("X3", "X4", "X5", "X6", "Z3", "Z4", "Z5", "Z6")
     assert (problem.tanner.num_checks, problem.tanner.num_qubits) == (8, 9)
+    assert problem.layout.check_type.tolist() == [1] * 4 + [0] * 4  # Z checks come first
     assert problem_from_circuit(circuit, single_frame=True).tanner is None
 
 

@@ -26,7 +26,7 @@ MAX_TOKENS = 2048  # tables of joint attention grow with their square
 
 
 def with_structure(problem: DecodingProblem, circuit: "stim.Circuit") -> DecodingProblem:
-    """The problem with the symmetry and the Tanner graph that are found in its circuit."""
+    """The problem with the symmetry, the Tanner graph and the check types found in its circuit."""
     lines = timelines_of(circuit)
     found = circuit_graph(lines, problem.layout.check, problem.layout.num_checks)
     graph = found.tanner if found else None
@@ -39,7 +39,10 @@ def with_structure(problem: DecodingProblem, circuit: "stim.Circuit") -> Decodin
                 graph = found.tanner.under(symmetry.check_images, data_images)
         except ValueError:  # relations by type and tick stay
             pass
-    return dataclasses.replace(problem, symmetry=symmetry, tanner=graph)
+    layout = problem.layout
+    if found is not None:
+        layout = dataclasses.replace(layout, check_type=found.check_type)
+    return dataclasses.replace(problem, symmetry=symmetry, tanner=graph, layout=layout)
 
 
 def _symmetry(problem: DecodingProblem, lines: Timelines) -> tuple[Symmetry | None, Indices]:
