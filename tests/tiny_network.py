@@ -7,6 +7,7 @@ import jax.random as jr
 
 from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.weights import save_weights
+from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.trained_noise import TrainedNoise
 
@@ -24,12 +25,15 @@ def write_tiny_network(
     bp_iterations: int = 0,
     encoder_layers: int = 0,
     trained_at: tuple[float, float] | None = None,
+    messages: bool = False,
 ) -> None:
     """Random weights for the problem; another seed makes another model.
 
     Files of old say nothing of the noise; with a range of p this one does.
     """
     config = dataclasses.replace(CONFIG, bp_iterations=bp_iterations, encoder_layers=encoder_layers)
+    if messages:
+        config = dataclasses.replace(config, mixing="messages", message_width=8, encoder_layers=1)
     geometry = geometry_for(config, problem)
     facts = ("name", "noise", "basis", "code", "num_rounds")
     header = {
@@ -41,5 +45,7 @@ def write_tiny_network(
     }
     if trained_at is not None:
         header["noise"] = TrainedNoise.of(problem, *trained_at).facts()
+    if messages:
+        header["rounds"] = AnyRounds.of(problem).facts()
     network = build_network(config, geometry, key=jr.key(seed))
     save_weights(path, network, config, geometry, header)

@@ -18,7 +18,7 @@ from unmasq.decoding.diffusion_decoder import load
 from unmasq.decoding.model_store import (
     find_model,
     known_models,
-    model_for_structure,
+    model_for_problem,
     read_model,
 )
 from unmasq.models.weights import load_weights, save_weights
@@ -145,10 +145,10 @@ def test_two_models_of_one_name_are_not_chosen_between(files, monkeypatch, tmp_p
 
 def test_models_are_found_by_structure(files, own_models):
     models = known_models()
-    assert model_for_structure(OTHER.structure_id, models).name == "other"
-    assert model_for_structure("0" * 16, models) is None
+    assert model_for_problem(OTHER, models).name == "other"
+    assert model_for_problem(PROBLEM, []) is None
     with pytest.raises(ValueError, match="must be unique"):
-        model_for_structure(PROBLEM.structure_id, models)
+        model_for_problem(PROBLEM, models)
 
 
 def test_own_models_come_before_shipped_ones_and_cards_mark_the_default(files, monkeypatch):
@@ -157,12 +157,12 @@ def test_own_models_come_before_shipped_ones_and_cards_mark_the_default(files, m
     for name, seed in (("a", 3), ("b", 4)):
         write_tiny_network(shipped / f"{name}.safetensors", PROBLEM, seed=seed)
     assert [model.shipped for model in known_models()] == [True, True]
-    assert model_for_structure(PROBLEM.structure_id, known_models()).name == "a"
+    assert model_for_problem(PROBLEM, known_models()).name == "a"
     (shipped / "b.json").write_text(json.dumps({"default": True}))
-    assert model_for_structure(PROBLEM.structure_id, known_models()).name == "b"
+    assert model_for_problem(PROBLEM, known_models()).name == "b"
     assert find_model("b").shipped
     monkeypatch.setenv("UNMASQ_MODELS", str(files["first"]))
-    assert model_for_structure(PROBLEM.structure_id, known_models()).name == "first"
+    assert model_for_problem(PROBLEM, known_models()).name == "first"
 
 
 def test_the_hash_follows_the_weights(files, tmp_path):

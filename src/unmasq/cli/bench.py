@@ -100,7 +100,6 @@ def _decoders(
     dtype: str | None,
 ) -> "list[Decoder]":
     from unmasq.decoding.diffusion_decoder import load
-    from unmasq.decoding.problem_match import require_problem
     from unmasq.evaluation.contenders import baseline
     from unmasq.evaluation.jobs import Job
 
@@ -110,8 +109,7 @@ def _decoders(
             found.append(Job(baseline(name), problem).make_decoder())
             continue
         assert model is not None
-        decoder = load(model, dtype=dtype)
-        require_problem(decoder.identity, problem)
+        decoder = load(model, dtype=dtype).for_problem(problem)
         chosen = steps or _sweep(decoder)
         asked = [decoder.with_steps(T) for T in chosen] or [decoder]
         if steps is None and decoder.asking.guess:

@@ -29,7 +29,7 @@ def problem_and_model(
     names: Sequence[str], model: str | None, problem_file: Path | None, p: Sequence[float] | None
 ) -> "tuple[DecodingProblem, str | None]":
     """What to decode, and the weights if the network takes part."""
-    from unmasq.decoding.model_store import find_model, known_models, model_for_structure
+    from unmasq.decoding.model_store import find_model, known_models, model_for_problem
     from unmasq.evaluation.model_problem import problem_of_model
     from unmasq.problems.problem_file import load_problem
 
@@ -39,7 +39,7 @@ def problem_and_model(
         return problem_of_model(find_model(model), p[0] if p else None), model
     problem = load_problem(problem_file)
     if NETWORK in names and model is None:
-        found = model_for_structure(problem.structure_id, known_models())
+        found = model_for_problem(problem, known_models())
         if found is None:
             raise ValueError(
                 f"--model must be given to decode with {NETWORK}: no known model was trained for "

@@ -125,7 +125,7 @@ def predict(
     )
     network = load(model, asking)
     if given:
-        network.require_problem(_source_of_shots(problem, dem, circuit))
+        network = network.for_problem(_source_of_shots(problem, dem, circuit))
     syndromes = read_shot_file(dets, dets_format, network.num_detectors)
     if not given:
         assumed = network.identity.trained_for or f"structure {network.structure_id}"

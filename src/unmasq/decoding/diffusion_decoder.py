@@ -1,5 +1,6 @@
 """`DiffusionDecoder`: a trained network behind the protocol of all decoders."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,10 @@ from unmasq.decoding.asking import Asking
 from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import find_model
 from unmasq.decoding.passes import Passes
-from unmasq.decoding.problem_match import require_problem
+from unmasq.decoding.problem_match import problem_to_decode, require_problem
 from unmasq.decoding.soft_output import SoftOutput
 from unmasq.decoding.stream import Stream
+from unmasq.models import Geometry, for_rounds
 from unmasq.models.weights import Weights, load_weights
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.translates import Translates
@@ -145,6 +147,30 @@ class DiffusionDecoder:
         right width. Noise that clearly differs from training's is warned of.
         """
         require_problem(self.identity, problem)
+
+    def for_problem(
+        self, problem: "DecodingProblem | stim.DetectorErrorModel | stim.Circuit"
+    ) -> "DiffusionDecoder":
+        """The decoder for a problem, refused as in `require_problem`.
+
+        A model that knows no number of rounds (messages) also decodes its experiment with any
+        other number of them: the returned decoder then reads as many detectors as that has.
+        """
+        problem = problem_to_decode(problem)
+        self.require_problem(problem)
+        layout = self.identity.frames_of(problem)
+        if layout is None:
+            return self
+        network = for_rounds(self._network, Geometry(layout, self.num_logicals, None))
+        identity = dataclasses.replace(
+            self.identity,
+            structure_id=problem.structure_id,
+            num_detectors=problem.num_detectors,
+        )
+        translates = self.translates
+        if translates is not None:
+            translates = dataclasses.replace(translates, check=layout.check)
+        return DiffusionDecoder(network, identity, self._asked, self.max_batch, translates)
 
     def asked(self, asking: Asking) -> "DiffusionDecoder":
         """The same model, asked in another way."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.model_store import decoder_name
+from unmasq.problems.any_rounds import AnyRounds
+from unmasq.problems.problem import DecodingProblem, Layout
 from unmasq.problems.trained_noise import TrainedNoise, trained_noise
 
 GUESS_THRESHOLD = 4.0  # tau for what a guess leaves: as many failures as T = K, in fewer steps
@@ -29,6 +31,7 @@ class Identity:
     max_views: int = 1  # translates that may vote
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)  # the problem
     noise: TrainedNoise | None = dataclasses.field(default=None, compare=False)
+    any_rounds: AnyRounds | None = dataclasses.field(default=None, compare=False)  # decodes all
 
     @staticmethod
     def from_header(
@@ -51,6 +54,7 @@ class Identity:
             max_views,
             header.get("problem", {}),
             trained_noise(header, card or {}),
+            AnyRounds.read(header["rounds"]) if "rounds" in header else None,
         )
 
     @property
@@ -58,7 +62,21 @@ class Identity:
         """The problem in words: 'code bb72, noise circuit, basis X, num_rounds 6, p = ...'."""
         keys = ("code", "noise", "basis", "num_rounds")
         told = [f"{key} {self.about[key]}" for key in keys if self.about.get(key) is not None]
+        told += ["decodes every number of rounds"] if self.any_rounds else []
         return ", ".join([*told, *([self.noise.label] if self.noise else [])])
+
+    def frames_of(self, problem: DecodingProblem) -> Layout | None:
+        """Where the detectors of another number of rounds stand; None if the model is not for it.
+
+        Also None for the model's own problem, which needs no change.
+        """
+        if self.any_rounds is None or problem.structure_id == self.structure_id:
+            return None
+        return self.any_rounds.frames_of(problem)
+
+    def fits(self, problem: DecodingProblem) -> bool:
+        """Whether the model decodes the problem; its noise does not matter."""
+        return problem.structure_id == self.structure_id or self.frames_of(problem) is not None
 
     @property
     def usual_steps(self) -> int | None:

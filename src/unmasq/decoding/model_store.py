@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from unmasq.files.weight_file import WEIGHTS, WeightFacts, glance_at, read_weight_file
+from unmasq.problems.any_rounds import AnyRounds
+from unmasq.problems.problem import DecodingProblem
 from unmasq.suggest import nearest
 
 ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
@@ -108,15 +110,19 @@ def find_model(name_or_path: str | Path) -> ModelFile:
     return _first_of_one_kind(found, f"model '{name}'")
 
 
-def model_for_structure(structure_id: str, models: Sequence[ModelFile]) -> ModelFile | None:
+def model_for_problem(problem: DecodingProblem, models: Sequence[ModelFile]) -> ModelFile | None:
     """The weights trained for this problem, or None: own ones before shipped ones.
 
-    Several own models for one problem are refused; of shipped ones the card marks the default.
+    Only where there are none, those that decode every number of rounds of its experiment. Several
+    own models for one problem are refused; of shipped ones the card marks the default.
     """
-    found = [model for model in models if model.structure_id == structure_id]
+    found = [model for model in models if model.structure_id == problem.structure_id]
+    if not found:
+        every = [model for model in models if "rounds" in model.header]
+        found = [m for m in every if AnyRounds.read(m.header["rounds"]).frames_of(problem)]
     own = [model for model in found if not model.shipped]
     if own:
-        return _first_of_one_kind(own, f"the model for structure {structure_id}")
+        return _first_of_one_kind(own, f"the model for structure {problem.structure_id}")
     marked = [model for model in found if model.card.get("default")]
     return next(iter([*marked, *found]), None)
 

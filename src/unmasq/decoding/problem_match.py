@@ -3,16 +3,17 @@
 Other noise of the same structure is never refused, but warned of where it clearly differs.
 """
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from unmasq.decoding.identity import Identity
 from unmasq.problems.faults import fault_columns
-from unmasq.problems.problem import DecodingProblem, Layout, ProblemMismatchError
+from unmasq.problems.layouts import choose_layout, equal_frames
+from unmasq.problems.problem import DecodingProblem, ProblemMismatchError
+from unmasq.problems.rounds import with_rounds
 from unmasq.problems.trained_noise import NoiseMismatchWarning, TrainedNoise
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def require_problem(
 ) -> None:
     """Refuses a problem other than the one that a model was trained for; warns of other noise."""
     problem = problem_to_decode(problem)
-    if problem.structure_id != model.structure_id:
+    if not model.fits(problem):
         raise mismatch(problem, [model])
     difference = _noise_difference(model, problem)
     if difference is not None:
@@ -61,8 +62,10 @@ def problem_to_decode(
         )
     faults = {key: min(prior, 0.5) for key, prior in faults_of_dem(dem).items()}
     columns = fault_columns(faults, dem.num_detectors, dem.num_observables)
-    sites = np.arange(dem.num_detectors, dtype=np.int32)
-    layout = Layout(np.zeros_like(sites), sites, np.zeros_like(sites), 1)
+    try:
+        layout = choose_layout(dem.num_detectors, dem.get_detector_coordinates(), None, False)
+    except ValueError:  # two detectors at one place and time
+        layout = equal_frames(dem.num_detectors, 1)
     return DecodingProblem(*columns[:3], layout, p=0.5, name="dem")
 
 
@@ -77,6 +80,14 @@ def _noise_difference(model: Identity, problem: DecodingProblem) -> str | None:
         rounds = about["num_rounds"] if about["noise"] != "code-capacity" else None
         name = (about["code"], about["noise"], rounds, about["basis"])
         noise = _noise_by_name(model.structure_id, noise.low, noise.high, *name)
+    layout = model.any_rounds.frames_of(problem) if model.any_rounds is not None else None
+    if layout is not None and layout.num_frames != about["num_rounds"] + 1:
+        # The faults that are kept are those of the trained number of rounds.
+        alone = dataclasses.replace(problem, layout=layout, symmetry=None, tanner=None)
+        try:
+            problem = with_rounds(alone, about["num_rounds"])
+        except ValueError:  # too few rounds to say
+            return None
     return noise.difference(problem)
 
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.identity import Identity
-from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_structure
-from unmasq.decoding.problem_match import mismatch, problem_to_decode, require_problem
+from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_problem
+from unmasq.decoding.problem_match import mismatch, problem_to_decode
 from unmasq.problems.problem import DecodingProblem
 
 if TYPE_CHECKING:
@@ -109,14 +109,15 @@ class OneModel:
 
     def __call__(self, problem: DecodingProblem) -> "DiffusionDecoder":
         model = find_model(self.path)
-        require_problem(_identity(model), problem)
+        if not _identity(model).fits(problem):  # before anything is loaded
+            raise mismatch(problem, [_identity(model)])
         decoder = _load(self.path, self.model_hash)
         if decoder.model_hash != self.model_hash:
             raise ValueError(
                 f"{self.path} must hold the weights {self.model_hash[:8]} that the run started "
                 f"with: got {decoder.model_hash[:8]}. Counts of two models must not mix."
             )
-        return decoder
+        return decoder.for_problem(problem)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +128,7 @@ class ByStructure:
 
     def __call__(self, problem: DecodingProblem) -> "DiffusionDecoder":
         files = [find_model(model.path) for model in self.models]
-        found = model_for_structure(problem.structure_id, files)
+        found = model_for_problem(problem, files)
         if found is None:
             raise mismatch(problem, [_identity(file) for file in files])
         return self.models[files.index(found)](problem)

@@ -83,4 +83,4 @@ def _of_decoder(
 def _load(model: str, asking: Asking, problem: DecodingProblem) -> Decoder:
     from unmasq.decoding.diffusion_decoder import load
 
-    return load(model, asking)
+    return load(model, asking).for_problem(problem)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unmasq.decoding.problem_match import require_problem
 from unmasq.evaluation.statistics import Rate, clopper_pearson
 from unmasq.problems.problem import DecodingProblem
 from unmasq.shots.reader import ShotReader
@@ -79,7 +78,7 @@ def measure_discards(
     decoder: "DiffusionDecoder", problem: DecodingProblem, shots: int, seed: int = 0
 ) -> DiscardCurve:
     """Decodes evaluation shots 0, 1, ... with their confidence."""
-    require_problem(decoder.identity, problem)
+    decoder = decoder.for_problem(problem)
     reader = ShotReader(problem, seed)
     confidence, failed = [], []
     for first in range(0, shots, BATCH):

@@ -11,6 +11,7 @@ from unmasq.files.model_card import write_card
 from unmasq.files.weight_file import read_weight_file
 from unmasq.models import count_parameters, geometry_for, network_shapes, on_device
 from unmasq.models.weights import save_weights, with_weights
+from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.trained_noise import TrainedNoise
 from unmasq.problems.translates import translates_of
@@ -35,7 +36,7 @@ def write_final_weights(
     path = Path(folder) / f"{config.name}.safetensors"
     about = {key: getattr(problem, key) for key in ("name", "code", "noise", "basis", "num_rounds")}
     noise = TrainedNoise.of(problem, config.noise.low * config.noise.p, config.noise.p).facts()
-    header = {
+    header: dict[str, Any] = {
         "name": config.name,
         "structure_id": problem.structure_id,
         "objective": config.objective,
@@ -43,6 +44,10 @@ def write_final_weights(
         "problem": about,
         "noise": noise,
     }
+    if config.network.mixing == "messages":  # which knows no number of rounds
+        repeated = AnyRounds.of(problem)
+        if repeated is not None:
+            header["rounds"] = repeated.facts()
     translates = None if problem.symmetry is None else translates_of(problem)
     save_weights(path, network, config.network, geometry, header, translates=translates)
     card = {
