@@ -2,11 +2,11 @@
 
 import equinox as eqx
 
-from unmasq.models.masked import Beginning
+from unmasq.models.masked import EncodedShots
 
 
 class StubNetwork(eqx.Module):
     """Subclasses have `encode` and `denoise`."""
 
     def begin(self, syndrome, sources=None):
-        return Beginning(self.encode(syndrome), syndrome, None)
+        return EncodedShots(self.encode(syndrome), syndrome, None)

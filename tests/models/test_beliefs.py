@@ -10,7 +10,7 @@ import pytest
 
 from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network, geometry_for
-from unmasq.models.beliefs import ASSUMED_P, BeliefEmbedding, Beliefs, looks
+from unmasq.models.beliefs import ASSUMED_P, BeliefEmbedding, Beliefs, feature_iterations
 from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, neighbours_of, run_bp4
 from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
@@ -47,7 +47,7 @@ def found(channel, shots):
         QubitOdds(prior, prior, prior),
         shots.syndrome.T[channel.rows_x] == 1,
         shots.syndrome.T[channel.rows_z] == 1,
-        iterations=looks(9),
+        iterations=feature_iterations(9),
         check_rule=min_sum(CONFIG.bp_scaling),
     )
 
@@ -72,14 +72,14 @@ def test_a_check_is_told_the_odds_of_its_own_qubits(problem, channel, shots, fou
 
 
 def test_what_is_left_is_the_sum_of_guess_and_error(problem, channel, shots, found):
-    believed = eqx.filter_jit(Beliefs(9, geometry_for(CONFIG, problem), 0.5))(shots.syndrome.T)
+    outcome = eqx.filter_jit(Beliefs(9, geometry_for(CONFIG, problem), 0.5))(shots.syndrome.T)
     x_bits, z_bits = (np.asarray(bits).astype(int) for bits in (found[-1].x_bits, found[-1].z_bits))
     guess = (channel.logicals_of_x @ x_bits + channel.logicals_of_z @ z_bits).T % 2
-    np.testing.assert_array_equal(believed.guess, guess)
+    np.testing.assert_array_equal(outcome.guess, guess)
     left = np.asarray(shots.syndrome).T.copy()
     left[channel.rows_x] ^= (channel.checks_x @ z_bits % 2).astype(np.uint8)
     left[channel.rows_z] ^= (channel.checks_z @ x_bits % 2).astype(np.uint8)
-    np.testing.assert_array_equal(believed.left, left)
+    np.testing.assert_array_equal(outcome.residual, left)
     converged = np.asarray(found[-1].converged)
     assert 0.5 < converged.mean() < 1
     assert not left[:, converged].any()
@@ -104,7 +104,9 @@ def test_the_network_uses_them_and_a_weight_file_carries_them(tmp_path, problem,
     geometry = geometry_for(config, problem)
     network = build_network(config, geometry, key=jr.key(0))
     begin = eqx.filter_jit(lambda net: net.begin(shots.syndrome))
-    without = eqx.tree_at(lambda net: net.encoder.told.weight, network, replace_fn=jnp.zeros_like)
+    without = eqx.tree_at(
+        lambda net: net.encoder.bp_embedding.weight, network, replace_fn=jnp.zeros_like
+    )
     beginning = begin(network)
     assert np.abs(beginning.memory - begin(without).memory).max() > 0.1
     encode = eqx.filter_jit(lambda net: net.encode(shots.syndrome))
@@ -146,7 +148,7 @@ def test_only_code_capacity_noise_has_them(problem):
         build_network(CONFIG, geometry_for(CONFIG, circuit), key=jr.key(0))
     plain = dataclasses.replace(CONFIG, bp_iterations=0)
     assert geometry_for(plain, problem).qubits is None
-    assert build_network(plain, Geometry.of(problem), key=jr.key(0)).encoder.told is None
+    assert build_network(plain, Geometry.of(problem), key=jr.key(0)).encoder.bp_embedding is None
     with pytest.raises(ValueError, match="bp_iterations must be 0 for a continuous network: got 9"):
         dataclasses.replace(CONFIG, kind="continuous")
     with pytest.raises(ValueError, match="bp_iterations must be at least 0"):
@@ -168,7 +170,7 @@ def test_the_scaling_of_the_messages_is_a_setting(problem, channel, shots):
             num_iterations=9,
             check_rule=min_sum(scaling),
         )
-        weight = eqx.filter_jit(network.encoder.believe)(shots.syndrome).weight
+        weight = eqx.filter_jit(network.encoder.run_bp)(shots.syndrome).weight
         np.testing.assert_array_equal(weight, (expected.x_bits | expected.z_bits).sum(axis=0))
         weights.append(np.asarray(weight))
     assert (weights[0] != weights[1]).any()

@@ -21,7 +21,7 @@ from unmasq.models import (
     geometry_for,
     initial_code_weights,
 )
-from unmasq.models.attention import Places
+from unmasq.models.attention import TieExpander
 from unmasq.problems.building import problem_from_code, problem_from_matrices
 from unmasq.problems.problem import Layout
 
@@ -157,8 +157,8 @@ def freed(tied):
         tree,
         (
             flat(expand_checks, tied.encoder.code_weights),
-            Places(free_ties(sites, sites)),
-            Places(free_ties(tokens, tokens)),
+            TieExpander(free_ties(sites, sites)),
+            TieExpander(free_ties(tokens, tokens)),
         ),
     )
 
@@ -192,7 +192,7 @@ def test_tied_network_is_equivariant_under_every_translation(problem, shots, nor
         images = symmetry.check_images[element]
         np.testing.assert_allclose(np.asarray(encode(tied, moved))[images], state, atol=2e-5)
         relabelled = symmetry.token_images[element][symmetry.basis_tokens]
-        places = Places(dataclasses.replace(symmetry, basis_tokens=relabelled).joint_ties())
+        places = TieExpander(dataclasses.replace(symmetry, basis_tokens=relabelled).joint_ties())
         other = eqx.tree_at(lambda n: n.places, tied, places)
         np.testing.assert_allclose(np.asarray(apply(other, moved, tokens)), logits, atol=2e-5)
 
@@ -212,7 +212,7 @@ def test_tied_capacity_network_is_equivariant_under_translations_and_duality(bp_
     for element in range(symmetry.order):
         moved = translated_syndrome(capacity, syndrome, element)
         relabelled = symmetry.token_images[element][symmetry.basis_tokens]
-        places = Places(dataclasses.replace(symmetry, basis_tokens=relabelled).joint_ties())
+        places = TieExpander(dataclasses.replace(symmetry, basis_tokens=relabelled).joint_ties())
         other = eqx.tree_at(lambda n: n.places, tied, places)
         np.testing.assert_allclose(np.asarray(apply(other, moved, tokens)), logits, atol=2e-5)
 

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from unmasq.codes.symmetry import free_ties
 from unmasq.models import MaskedDenoiser
-from unmasq.models.attention import Places
+from unmasq.models.attention import TieExpander
 from unmasq.models.blocks import Block
 from unmasq.models.encoder import RecurrentEncoder
 
@@ -54,14 +54,16 @@ def _expand_encoder(encoder: RecurrentEncoder) -> RecurrentEncoder:
     )
 
 
-def _expand_block(block: Block, places: Places) -> Block:
+def _expand_block(block: Block, places: TieExpander) -> Block:
     attention = _written_out(block.mixing.attention, places)
     return eqx.tree_at(lambda tree: tree.mixing.attention, block, attention)
 
 
-def _written_out(values: Float[Array, "*heads V"], places: Places) -> Float[Array, "*heads places"]:
+def _written_out(
+    values: Float[Array, "*heads V"], places: TieExpander
+) -> Float[Array, "*heads places"]:
     return places.expand(values).reshape(*values.shape[:-1], -1)
 
 
-def _free(places: Places) -> Places:
-    return Places(free_ties(*places.shape))
+def _free(places: TieExpander) -> TieExpander:
+    return TieExpander(free_ties(*places.shape))

@@ -11,7 +11,7 @@ from unmasq.codes.symmetry import TieTable
 from unmasq.models.layers import Linear
 
 
-class Places(eqx.Module):
+class TieExpander(eqx.Module):
     """A tie table on the device: turns values into matrices.
 
     Tied values expand by a product with a one-hot matrix: the gradient of a gather with few
@@ -48,7 +48,7 @@ class FactoredAttention(eqx.Module):
     attention: Float[Array, "h V"]
 
     def __init__(
-        self, width: int, heads: int, places: Places, *, bias: bool = True, key: PRNGKeyArray
+        self, width: int, heads: int, places: TieExpander, *, bias: bool = True, key: PRNGKeyArray
     ):
         value_key, out_key, attention_key = jr.split(key, 3)
         self.value = Linear(width, width, bias=bias, key=value_key)
@@ -59,7 +59,7 @@ class FactoredAttention(eqx.Module):
     def __call__(
         self,
         x: Float[Array, "n B d"],
-        places: Places,
+        places: TieExpander,
         weights: Float[Array, " V"] | None = None,
         rows: int | None = None,
     ) -> Float[Array, "rows B d"]:
@@ -68,7 +68,7 @@ class FactoredAttention(eqx.Module):
     def recall(
         self,
         memory: Float[Array, "n B d"],
-        places: Places,
+        places: TieExpander,
         weights: Float[Array, " V"] | None = None,
         sources: Int32[Array, "E n"] | None = None,
     ) -> Float[Array, "rows S d"]:
@@ -91,7 +91,7 @@ class FactoredAttention(eqx.Module):
         self,
         x: Float[Array, "rows S d"],
         recalled: Float[Array, "rows S d"],
-        places: Places,
+        places: TieExpander,
         weights: Float[Array, " V"] | None = None,
     ) -> Float[Array, "rows S d"]:
         """The mixing of the tokens that move, with what `recall` says of the others."""
@@ -99,7 +99,7 @@ class FactoredAttention(eqx.Module):
         return self.out(self._mixed(matrices, x) + recalled)
 
     def _matrices(
-        self, places: Places, weights: Float[Array, " V"] | None
+        self, places: TieExpander, weights: Float[Array, " V"] | None
     ) -> Float[Array, "h rows columns"]:
         values = self.attention if weights is None else self.attention * weights[None, :]
         return places.expand(values)

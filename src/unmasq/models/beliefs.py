@@ -32,11 +32,11 @@ ASSUMED_P = 0.08  # of the depolarizing channel; min-sum depends little on it
 _CERTAIN = 6.0  # log-odds that count as nearly sure
 
 
-class Believed(NamedTuple):
+class BpOutcome(NamedTuple):
     """What belief propagation makes of shots."""
 
     features: Float[Array, "n features B"]  # in -1..1 for each check; 0 where a qubit is missing
-    left: UInt8[Array, "n B"]  # the checks that guess and error flip together
+    residual: UInt8[Array, "n B"]  # the checks that guess and error flip together
     guess: UInt8[Array, "B K"]  # the logicals that the guess flips
     weight: Int32[Array, " B"]  # qubits that it takes to be faulty
 
@@ -70,14 +70,14 @@ class Beliefs(eqx.Module):
         self.back = np.argsort(np.concatenate([self.x_checks, self.z_checks])).astype(np.int32)
         self.graph_x = neighbours_by_check(qubits[self.x_checks], num_qubits)
         self.graph_z = neighbours_by_check(qubits[self.z_checks], num_qubits)
-        self.iterations = looks(num_iterations)
+        self.iterations = feature_iterations(num_iterations)
         self.scaling = scaling
 
     @property
     def num_features(self) -> int:
         return 1 + 2 * len(self.iterations) * self.graph_x.qubits.shape[1]
 
-    def __call__(self, bits: UInt8[Array, "n B"]) -> Believed:
+    def __call__(self, bits: UInt8[Array, "n B"]) -> BpOutcome:
         prior = jnp.full((1, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
         found = bp4_on_the_way(
             self.graph_x,
@@ -103,7 +103,7 @@ class Beliefs(eqx.Module):
             )
         )
         weight = jnp.sum(last.x_bits | last.z_bits, axis=0, dtype=jnp.int32)
-        return Believed(features, bits ^ explained.astype(jnp.uint8), of_x ^ of_z, weight)
+        return BpOutcome(features, bits ^ explained.astype(jnp.uint8), of_x ^ of_z, weight)
 
     def _around(self, found: BpResult) -> Float[Array, "n around B"]:
         """Odds of each check's qubits: those of the bit that it sees, then of the other."""
@@ -146,10 +146,10 @@ class BeliefEmbedding(eqx.Module):
         return jnp.einsum("nfb,nfd->nbd", features.astype(self.weight.dtype), weight)
 
 
-def looks(num_iterations: int) -> tuple[int, ...]:
+def feature_iterations(num_iterations: int) -> tuple[int, ...]:
     """The iterations after which the network is told the odds.
 
-    >>> looks(16), looks(2)
+    >>> feature_iterations(16), feature_iterations(2)
     ((1, 5, 16), (2,))
     """
     return tuple(sorted({num_iterations // 9, num_iterations // 3, num_iterations} - {0}))

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.random as jr
 from jaxtyping import Array, Float, Int32, PRNGKeyArray
 
-from unmasq.models.attention import FactoredAttention, Places
+from unmasq.models.attention import FactoredAttention, TieExpander
 from unmasq.models.config import NetworkConfig
 from unmasq.models.layers import FeedForward, LayerNorm
 from unmasq.models.messages import Messages, Wires
@@ -42,7 +42,7 @@ class Block(_Block):
 
     mixing: FactoredAttention
 
-    def __init__(self, config: NetworkConfig, places: Places, *, key: PRNGKeyArray):
+    def __init__(self, config: NetworkConfig, places: TieExpander, *, key: PRNGKeyArray):
         mixing_key, feedforward_key = jr.split(key)
         super().__init__(config, key=feedforward_key)
         self.mixing = FactoredAttention(
@@ -52,7 +52,7 @@ class Block(_Block):
     def __call__(
         self,
         x: Float[Array, "n B d"],
-        places: Places,
+        places: TieExpander,
         weights: Float[Array, " V"] | None = None,
         rows: int | None = None,
     ) -> Float[Array, "rows B d"]:
@@ -62,7 +62,7 @@ class Block(_Block):
     def recall(
         self,
         memory: Float[Array, "n B d"],
-        places: Places,
+        places: TieExpander,
         weights: Float[Array, " V"] | None = None,
         sources: Int32[Array, "E n"] | None = None,
     ) -> Float[Array, "rows S d"]:
@@ -74,7 +74,7 @@ class Block(_Block):
         self,
         x: Float[Array, "rows S d"],
         recalled: Float[Array, "rows S d"],
-        places: Places,
+        places: TieExpander,
         weights: Float[Array, " V"] | None = None,
     ) -> Float[Array, "rows S d"]:
         """The block on the tokens that move, told what `recall` found."""

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
 from unmasq.codes.symmetry import Indices, TieTable
-from unmasq.models.attention import Places
-from unmasq.models.beliefs import BeliefEmbedding, Believed
+from unmasq.models.attention import TieExpander
+from unmasq.models.beliefs import BeliefEmbedding, BpOutcome
 from unmasq.models.blocks import Block, MessageBlock
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
@@ -41,10 +41,10 @@ class RecurrentEncoder(eqx.Module):
     """
 
     embedding: CheckEmbedding
-    told: BeliefEmbedding | None  # networks that begin with belief propagation; one frame
+    bp_embedding: BeliefEmbedding | None  # networks that begin with belief propagation; one frame
     blocks: list[Block] | list[MessageBlock]
     code_weights: Float[Array, "frames V"] | None  # K[r]; None for messages or without blocks
-    places: Places | None  # of attention ...
+    places: TieExpander | None  # of attention ...
     wires: Wires | None  # ... or of messages
     grid: Int32[Array | np.ndarray, "frames n"]  # detector at (frame, site), -1 for none
 
@@ -62,9 +62,9 @@ class RecurrentEncoder(eqx.Module):
         # Child i of a split is `fold_in(key, i)`: the next number is the first that is free.
         told_key = jr.fold_in(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
-        self.told = None
+        self.bp_embedding = None
         if config.bp_iterations:
-            self.told = BeliefEmbedding(
+            self.bp_embedding = BeliefEmbedding(
                 config.bp_iterations,
                 geometry,
                 tied,
@@ -82,24 +82,24 @@ class RecurrentEncoder(eqx.Module):
             self.blocks = [MessageBlock(config, self.wires, key=part) for part in block_keys]
             return
         table = geometry.check_ties(tied)
-        self.places = Places(table)
+        self.places = TieExpander(table)
         self.blocks = [Block(config, self.places, key=part) for part in block_keys]
         if self.blocks:
             self.code_weights = _first_code_weights(code_weights, table, len(self.grid))
 
-    def believe(self, syndrome: UInt8[Array, "B M"]) -> Believed | None:
+    def run_bp(self, syndrome: UInt8[Array, "B M"]) -> BpOutcome | None:
         """What belief propagation makes of the shots, for networks that begin with it."""
-        if self.told is None:
+        if self.bp_embedding is None:
             return None
-        return self.told.beliefs(_frames_of(syndrome, jnp.asarray(self.grid))[0])
+        return self.bp_embedding.beliefs(_frames_of(syndrome, jnp.asarray(self.grid))[0])
 
     def __call__(
         self,
         syndrome: UInt8[Array, "B M"],
         last_frame: Int32[Array, " B"] | None = None,
-        believed: Believed | None = None,
+        outcome: BpOutcome | None = None,
     ) -> Float[Array, "n B d"]:
-        """M_R, or M_r at each shot's own r = last_frame; `believed` where it is known already."""
+        """M_R, or M_r at each shot's own r = last_frame; `outcome` where it is known already."""
 
         def step(state: Array, frame: tuple) -> tuple[Array, None]:
             new = self.advance(state, *frame[1:])
@@ -107,7 +107,7 @@ class RecurrentEncoder(eqx.Module):
                 return new, None
             return jnp.where((frame[0] <= last_frame)[None, :, None], new, state), None
 
-        return self._scan(step, syndrome, believed=believed)[0]
+        return self._scan(step, syndrome, outcome=outcome)[0]
 
     def all_frames(
         self, syndrome: UInt8[Array, "B M"], count: int | None = None
@@ -127,16 +127,16 @@ class RecurrentEncoder(eqx.Module):
         step: Callable,
         syndrome: UInt8[Array, "B M"],
         count: int | None = None,
-        believed: Believed | None = None,
+        outcome: BpOutcome | None = None,
     ) -> tuple[Array, Array | None]:
         grid = jnp.asarray(self.grid[:count])
         frames = len(grid)
         bits = _frames_of(syndrome, grid)
         state = self.blank(syndrome.shape[0])
-        believed = believed or self.believe(syndrome)
-        if self.told is not None and believed is not None:
-            state = self.told(believed.features)
-            bits = believed.left[None]
+        outcome = outcome or self.run_bp(syndrome)
+        if self.bp_embedding is not None and outcome is not None:
+            state = self.bp_embedding(outcome.features)
+            bits = outcome.residual[None]
         numbers = jnp.arange(frames, dtype=jnp.int32)
         # Unrolled: a loop would keep the compiler from fusing across frames.
         weights = None if self.code_weights is None else self.code_weights[:count]

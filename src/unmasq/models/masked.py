@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int, Int32, PRNGKeyArray, UInt8
 
 from unmasq.diffusion.masking import NUM_TOKENS
-from unmasq.models.attention import Places
+from unmasq.models.attention import TieExpander
 from unmasq.models.blocks import Block
 from unmasq.models.config import NetworkConfig
 from unmasq.models.encoder import RecurrentEncoder
@@ -19,7 +19,7 @@ from unmasq.models.layers import LayerNorm, Linear
 from unmasq.models.views import moved
 
 
-class Beginning(NamedTuple):
+class EncodedShots(NamedTuple):
     """What the denoiser reads of shots, and which logicals and syndromes it means by them.
 
     A network that begins with belief propagation speaks of what the guess left: the sum of the
@@ -51,7 +51,7 @@ class MaskedDenoiser(eqx.Module):
     place_weights: list[Float[Array, " V"]] | None
     final_norm: LayerNorm | None  # pre-norm networks only
     head: Linear
-    places: Places
+    places: TieExpander
     num_logicals: int = eqx.field(static=True)
     still: bool = eqx.field(static=True)
 
@@ -67,7 +67,7 @@ class MaskedDenoiser(eqx.Module):
         self.encoder = RecurrentEncoder(config, geometry, code_weights, key=encoder_key)
         self.still = config.decoder == "still"
         ties = geometry.readout_ties if self.still else geometry.joint_ties
-        self.places = Places(ties(config.ties == "tied"))
+        self.places = TieExpander(ties(config.ties == "tied"))
         self.token_embedding = jr.normal(token_key, (NUM_TOKENS, config.width))
         self.blocks = [Block(config, self.places, key=block_key) for block_key in block_keys]
         self.place_weights = (
@@ -94,25 +94,25 @@ class MaskedDenoiser(eqx.Module):
 
     def begin(
         self, syndrome: UInt8[Array, "B M"], sources: Int32[Array, "E n"] | None = None
-    ) -> Beginning:
+    ) -> EncodedShots:
         """Encodes shots; says what the denoiser's logicals are, if not the shots' own.
 
         With `sources`, each shot is seen in E ways: see `recall`.
         """
-        believed = self.encoder.believe(syndrome)
-        memory = self.recall(self.encoder(syndrome, believed=believed), sources)
-        if believed is None:
-            return Beginning(memory, syndrome, None)
+        outcome = self.encoder.run_bp(syndrome)
+        memory = self.recall(self.encoder(syndrome, outcome=outcome), sources)
+        if outcome is None:
+            return EncodedShots(memory, syndrome, None)
         (sites,) = self.encoder.grid  # one frame: the detector at each site
-        left = jnp.zeros_like(syndrome).at[:, sites].set(believed.left.T)
-        return Beginning(memory, left, believed.guess)
+        residual = jnp.zeros_like(syndrome).at[:, sites].set(outcome.residual.T)
+        return EncodedShots(memory, residual, outcome.guess)
 
     def guess(self, syndrome: UInt8[Array, "B M"]) -> Guess | None:
         """What belief propagation says, for networks that begin with it."""
-        believed = self.encoder.believe(syndrome)
-        if believed is None:
+        outcome = self.encoder.run_bp(syndrome)
+        if outcome is None:
             return None
-        return Guess(believed.guess, jnp.all(believed.left == 0, axis=0))
+        return Guess(outcome.guess, jnp.all(outcome.residual == 0, axis=0))
 
     def recall(
         self, encoded: Float[Array, "n B d"], sources: Int32[Array, "E n"] | None = None

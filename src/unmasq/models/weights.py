@@ -183,8 +183,11 @@ def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Tr
     return Translates.under(geometry.symmetry, geometry.layout, *maps)
 
 
+_STORED = {"bp_embedding": "told"}  # names that files and hashes keep
+
+
 def _name(path: tuple) -> str:
     parts = [
         str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path
     ]
-    return ".".join(parts)
+    return ".".join(_STORED.get(part, part) for part in parts)

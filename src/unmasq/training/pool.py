@@ -13,10 +13,10 @@ def unsolved_first(network: MaskedDenoiser, shots: Shots, count: int, doubted: i
     the syndrome and is wrong is mostly heavy. The choice is by the syndrome alone, so what it says
     about the logicals stays true.
     """
-    believed = network.encoder.believe(shots.syndrome)
-    assert believed is not None  # or else the configuration has no pool
-    solved = jnp.all(believed.left == 0, axis=0)
-    heaviest = jnp.argsort(jnp.where(solved, -believed.weight, 1))[:doubted]
+    outcome = network.encoder.run_bp(shots.syndrome)
+    assert outcome is not None  # or else the configuration has no pool
+    solved = jnp.all(outcome.residual == 0, axis=0)
+    heaviest = jnp.argsort(jnp.where(solved, -outcome.weight, 1))[:doubted]
     turn = solved.astype(jnp.int32)
     chosen = jnp.argsort(turn.at[heaviest].add(-2 * turn[heaviest]))[:count]
     return Shots(shots.syndrome[chosen], shots.logicals[chosen])

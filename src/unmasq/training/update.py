@@ -259,8 +259,8 @@ class Trainer:
         `sources`, are of the last frame.
         """
         if logicals.ndim == 2:
-            memory, left, guess = network.begin(syndrome, sources)
-            return memory, logicals if guess is None else logicals ^ guess, left
+            memory, residual, guess = network.begin(syndrome, sources)
+            return memory, logicals if guess is None else logicals ^ guess, residual
         if self.config.frames == "random":
             frame = jr.randint(key, (syndrome.shape[0],), frames.first, frames.last + 1)
             chosen = jnp.take_along_axis(logicals, frame[:, None, None], axis=1)[:, 0]
