@@ -168,7 +168,7 @@ def test_bad_input_is_one_line(folder, tmp_path, capsys):
 
 @pytest.mark.parametrize("words", [
     ("--steps", 3), ("--threshold", 4), ("--views", 4), ("--every-shot",), ("--discard-below", 0.9),
-    ("--discard-curve", "curve.png"), ("--dtype", "float32"), ("--batch", 64),
+    ("--discard-curve", "curve.png"), ("--dtype", "float32"), ("--batch", 64), ("--model", "tiny"),
 ])  # fmt: skip
 def test_options_of_the_network_are_refused_where_it_takes_no_part(folder, capsys, words):
     problem = ("--problem", folder / "problem", "--decoders", "bposd-xz")

@@ -37,6 +37,7 @@ def problem_and_model(
         if model is None:
             raise ValueError("--model or --problem must be given: they say what to decode.")
         return problem_of_model(find_model(model), p[0] if p else None), model
+    require_heeded(names, {"--model": model})
     problem = load_problem(problem_file)
     if NETWORK in names and model is None:
         found = model_for_problem(problem, known_models())
