@@ -44,6 +44,16 @@ def test_records_are_complete(capsys, own):
     assert record["path"] == str(own)
 
 
+def test_a_model_that_begins_with_bp_is_named_as_it_is_asked(capsys, own):
+    write_tiny_network(own, PROBLEM, bp_iterations=9)
+    name = read_model(own).decoder_name
+    assert json.loads(run(capsys, "models", "--json")[1])[0]["decoder"] == f"{name},tau=4,guess"
+    _, out, _ = run(capsys, "models")
+    assert f" {name} " in out
+    assert " ,tau=4,guess " in out
+    assert "…" not in out
+
+
 def test_a_name_shows_the_card(capsys, own):
     own.with_suffix(".json").write_text(json.dumps({"gpu_hours": 3}))
     _, out, _ = run(capsys, "models", "mine")

@@ -40,7 +40,7 @@ def models(
     for r in records:
         table.add_row(
             escape(r["name"]),
-            r["decoder"],
+            r["decoder"].replace(",", "\n,", 1),  # the way it is asked, where that is special
             escape(_describe(r["problem"], r["trained_at"])),
             f"{r['objective']} T={r['num_steps']}",
             f"{r['parameters']:,}",
@@ -59,12 +59,15 @@ def _print_card(model: "ModelFile", json_output: bool) -> None:
 
 
 def _record(model: "ModelFile") -> dict[str, Any]:
+    from unmasq.decoding.asking import Asking
+    from unmasq.decoding.identity import Identity
     from unmasq.problems.trained_noise import trained_noise
 
     noise = trained_noise(model.header, model.card)
+    identity = Identity.from_header(model.header, model.model_hash, model.num_detectors)
     return {
         "name": model.name,
-        "decoder": model.decoder_name,
+        "decoder": identity.decoder_name(identity.settled(Asking())),
         "model_hash": model.model_hash,
         "structure_id": model.structure_id,
         "problem": model.header.get("problem", {}),
