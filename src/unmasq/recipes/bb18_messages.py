@@ -2,7 +2,8 @@
 
 Run:    unmasq train bb18-messages --cpu-devices 2 --out runs/bb18-messages
 Cost:   not yet run at this length
-Expect: not yet run; fewer failures than bb18-circuit after as many samples
+Expect: not yet run; a smaller one (width 32, 1000 updates) has a fifth fewer failures at p = 0.006
+        than attention after as many samples
 """
 
 from unmasq.models import NetworkConfig
