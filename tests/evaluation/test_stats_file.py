@@ -265,3 +265,48 @@ def test_every_cell_is_quoted_as_csv_wants_it(path):
     with path.open() as file:
         rows = list(csv.reader(file, strict=True))
     assert {len(row) for row in rows} == {8}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "5",
+        "[]",
+        "{}",
+        '{"strong_id": "x"}',
+        '{"first": 0, "shots": 8, "failed": "AAAA"}',
+        "[" * 10**5,
+    ],
+)
+def test_altered_lines_of_flags_are_passed_over(path, line):
+    flags = failures_path(path)
+    whole = flags.read_text()
+    flags.write_text(f"{line}\n{whole}{line}")
+    read_flags(path, read_counts(path)[0])
+    strong_id = read_counts(path)[0].point.strong_id
+    flags.write_text(whole.replace('"failed"', '"fai1ed"'))
+    with pytest.raises(ValueError, match="must hold the"):
+        read_flags(path, read_counts(path)[0])
+    flags.write_text(f'{{"strong_id": "{strong_id}", "first": -1, "shots": 8, "failed": ""}}\n')
+    with pytest.raises(ValueError, match="must hold the"):
+        read_flags(path, read_counts(path)[0])
+
+
+def test_a_refused_csv_stays_as_it_is(path):
+    altered = path.read_bytes().replace(b"\n", b"\nx,y\n", 1) + b"12,3"
+    path.write_bytes(altered)
+    with pytest.raises(ValueError, match="line 2 must have 8 columns"):
+        StatsFile(path)
+    assert path.read_bytes() == altered
+
+
+def test_a_line_that_is_no_csv_is_refused(path):
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\na\rb\n", 1))
+    with pytest.raises(ValueError, match="line 2 must be a row of a CSV"):
+        read_counts(path)
+
+
+def test_a_header_that_is_no_csv_is_refused(path):
+    path.write_bytes(b"sho\rts" + path.read_bytes())
+    with pytest.raises(ValueError, match="line 1 must be a row of a CSV"):
+        read_counts(path)

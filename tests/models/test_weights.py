@@ -193,3 +193,17 @@ def test_weight_files_of_the_first_version_carry_no_digest(tmp_path):
     expected = load_weights(path).model_hash
     rewritten(path, lambda header: None)
     assert load_weights(path).model_hash == expected
+
+
+def test_a_whole_weight_file_that_makes_no_sense_is_refused(tmp_path):
+    path = tmp_path / "n.safetensors"
+    write_weights(path, repetition_problem())
+    for change in (
+        lambda header: header.update(num_logicals="2"),
+        lambda header: header["network"].update(width="8"),
+        lambda header: header["network"].update(heads=0),
+    ):
+        write_weights(path, repetition_problem())
+        rewritten(path, change)
+        with pytest.raises(BrokenWeightsError, match="that this version knows: .* Update unmasq"):
+            load_weights(path)

@@ -11,6 +11,7 @@ from safetensors.numpy import load, save, save_file
 
 from tiny_models import dem_text
 from tiny_models import faults as random_faults
+from tiny_runs import repetition_problem
 from unmasq.codes import get_code
 from unmasq.problems.building import problem_from_circuit, problem_from_code, problem_from_dem
 from unmasq.problems.problem_file import PROBLEM, load_problem, save_problem
@@ -220,3 +221,32 @@ def test_loading_and_sampling_need_no_stim(tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.strip() == problem.structure_id
     assert load_problem(tmp_path / "out").priors_id == problem.at(0.002).priors_id
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h, a: a["check_matrix.indices"].__setitem__(0, 10**6), "indices must lie in 0.."),
+        (lambda h, a: a["check_matrix.indices"].__setitem__(0, -1), "indices must lie in 0.."),
+        (lambda h, a: a["check_matrix.indptr"].__setitem__(-1, 10**6), "indptr must rise from 0"),
+        (lambda h, a: a["check_matrix.indptr"].__setitem__(1, -5), "indptr must rise from 0"),
+        (lambda h, a: a.pop("logical_matrix.indptr"), "it has no 'logical_matrix.indptr'"),
+        (lambda h, a: h.pop("num_logicals"), "it has no 'num_logicals'"),
+        (lambda h, a: h.update(num_logicals=10**30), "num_logicals must lie in 0..100000"),
+        (lambda h, a: h.update(num_frames="3"), "num_frames must lie in 0.."),
+        (lambda h, a: h.update(num_detectors=0), "num_detectors must be "),
+        (lambda h, a: h.update(name=3), "name must be a word: got 3"),
+        (lambda h, a: h.update(p="much"), "p must be a number: got much"),
+    ],
+)
+def test_a_whole_file_that_makes_no_sense_is_refused(tmp_path, change, message):
+    """With a true digest: SciPy would write past its memory on such indices."""
+    path = tmp_path / "problem"
+    save_problem(repetition_problem(), path)
+    header, arrays = PROBLEM.read(path)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(header, arrays)
+    PROBLEM.write(path, arrays, header)
+    with pytest.raises(ValueError, match="must be a problem file that this version knows") as error:
+        load_problem(path)
+    assert message in str(error.value)

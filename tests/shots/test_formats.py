@@ -64,6 +64,8 @@ def written(tmp_path, content: bytes):
         ("dets", b"shot M1\n", "line 1 must name bits D0 to D11: got 'M1'"),
         ("dets", b"shot Lx\n", "line 1 must name bits D0 to D11: got 'Lx'"),
         ("dets", b"shot D1\nshot D1", "must end with a newline: got 'shot D1'. Is the last shot"),
+        ("dets", b"shot D1 D1\n", "line 1 must name each bit once: got 1 twice"),
+        ("hits", b"3,3\n", "line 1 must name each bit once: got 3 twice"),
         ("hits", b"3,1", "must end with a newline"),
         ("hits", b"3,12\n", "line 1 must name bits 0 to 11: got '12'"),
         ("hits", b"3,,1\n", "line 1 must name bits 0 to 11: got ''"),

@@ -104,6 +104,13 @@ def test_a_harmed_checkpoint_is_refused(saved, harm, file):
         load_checkpoint(saved)
 
 
+def test_a_digest_of_nothing_is_refused(saved):
+    manifest = json.loads(saved.read_bytes())
+    saved.write_text(json.dumps({**manifest, "digest": None}))
+    with pytest.raises(BrokenCheckpointError, match="the manifest was altered"):
+        load_checkpoint(saved)
+
+
 def test_an_altered_manifest_is_refused(saved):
     saved.write_text(saved.read_text().replace('"step": 7', '"step": 8'))
     with pytest.raises(BrokenCheckpointError, match="the manifest was altered"):

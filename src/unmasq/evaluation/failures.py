@@ -57,15 +57,13 @@ def read_flags(stats_path: str | Path, counts: Counts) -> Flags:
     known = np.zeros(shots, bool)
     for line in path.read_bytes().splitlines() if path.exists() else ():
         record = _parsed(line)
-        if record is None or record["strong_id"] != counts.point.strong_id:
+        if record is None or record.get("strong_id") != counts.point.strong_id:
             continue
         first, length = record["first"], record["shots"]
         here = slice(first, first + length)
         take = max(min(shots - first, length), 0)
-        failed[here] = _unpacked(record["failed"], length)[:take]
-        discarded[here] = (
-            _unpacked(record["discarded"], length)[:take] if "discarded" in record else False
-        )
+        failed[here] = record["failed"][:take]
+        discarded[here] = record["discarded"][:take]
         known[here] = True
     if not known.all() or int(failed.sum()) != counts.errors:
         raise ValueError(
@@ -114,12 +112,21 @@ def _packed(bits: np.ndarray) -> str:
 
 def _unpacked(text: str, length: int) -> np.ndarray:
     data = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8)
+    if len(data) != -(-length // 8):
+        raise ValueError(f"flags must be those of {length} shots: got {len(data)} bytes.")
     return np.unpackbits(data, count=length, bitorder="little").astype(bool)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """The record of a line, or None for one that was cut off."""
+    """The record of a line with its flags, or None for one that was cut off or altered."""
     try:
-        return json.loads(line)
-    except ValueError:
+        record = json.loads(line)
+        first, length = record["first"], record["shots"]
+        if type(first) is not int or type(length) is not int or min(first, length) < 0:
+            return None
+        failed = _unpacked(record["failed"], length)
+        none = np.zeros(length, bool)
+        discarded = _unpacked(record["discarded"], length) if "discarded" in record else none
+        return {**record, "failed": failed, "discarded": discarded}
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         return None

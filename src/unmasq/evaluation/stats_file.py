@@ -12,7 +12,7 @@ import csv
 import fcntl
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -45,10 +45,11 @@ class StatsFile:
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             self._lock()
+            known = read_counts(self.path)  # first: a file that is refused stays as it is
             self.dropped = _drop_cut_off_line(self._file, self.path)
             if os.fstat(self._file).st_size == 0:
                 _append(self._file, _header())
-            self._counts = {counts.point.strong_id: counts for counts in read_counts(self.path)}
+            self._counts = {counts.point.strong_id: counts for counts in known}
             flags_path = failures_path(self.path)
             self._flags = os.open(flags_path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             _end_line(self._flags)
@@ -121,6 +122,16 @@ def read_counts(*paths: str | Path) -> list[Counts]:
     return list(totals.values())
 
 
+def _cells(lines: list[str], path: Path, first: int = 2) -> Iterator[list[str]]:
+    """The columns of each line."""
+    for number, line in enumerate(lines, first):
+        try:
+            (cells,) = csv.reader([line])
+        except (csv.Error, ValueError) as error:
+            raise ValueError(f"{path}, line {number} must be a row of a CSV: {error}.") from error
+        yield cells
+
+
 def _rows(path: Path) -> Iterable[dict[str, str]]:
     lines = path.read_bytes().split(b"\n")
     if lines[-1] and not _is_whole(lines[-1]):
@@ -129,7 +140,7 @@ def _rows(path: Path) -> Iterable[dict[str, str]]:
     if not text:
         return
     names = _column_names(text[0], path)
-    for number, cells in enumerate(csv.reader(text[1:]), 2):
+    for number, cells in enumerate(_cells(text[1:], path), 2):
         if len(cells) != len(names):
             raise ValueError(
                 f"{path}, line {number} must have {len(names)} columns: got {len(cells)}. "
@@ -139,7 +150,7 @@ def _rows(path: Path) -> Iterable[dict[str, str]]:
 
 
 def _column_names(header: str, path: Path) -> list[str]:
-    names = [name.strip() for name in next(csv.reader([header]))]
+    names = [name.strip() for cells in _cells([header], path, 1) for name in cells]
     if not set(COLUMNS[:-1]) <= set(names):
         raise ValueError(
             f"{path} must be a CSV of sinter, with columns {','.join(COLUMNS)}: got "

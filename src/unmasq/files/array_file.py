@@ -3,10 +3,11 @@
 Problem files and weight files are such files; the shards of a checkpoint are bare arrays.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ UNREADABLE = (
     IndexError,
     OverflowError,
     RecursionError,
+    ZeroDivisionError,
 )
 
 
@@ -67,6 +69,19 @@ class ArrayFormat:
                 f"{self.way_out}"
             )
         return header, arrays
+
+    @contextlib.contextmanager
+    def understanding(self, path: str | Path) -> Iterator[None]:
+        """Refuses whole files whose content makes no sense, or not to this version."""
+        try:
+            yield
+        except UNREADABLE as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            reason = (reason or type(error).__name__).splitlines()[0]
+            raise self.error(
+                f"{path} must be a {self.kind} that this version knows: {reason.rstrip('.')}. "
+                "Update unmasq, or make it anew."
+            ) from error
 
     def glance(self, path: str | Path) -> tuple[Header, dict[str, tuple[int, ...]]] | None:
         """Header and shapes, without reading the arrays; None for another or a cut-off file."""

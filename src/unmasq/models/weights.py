@@ -15,7 +15,7 @@ from unmasq.codes.symmetry import Symmetry
 from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.files.array_file import Arrays
 from unmasq.files.weight_file import (
-    BrokenWeightsError,
+    WEIGHTS,
     WeightFile,
     read_weight_file,
     write_weight_file,
@@ -121,15 +121,12 @@ def save_weights(
 def load_weights(path: str | Path) -> Weights:
     """Reads a weight file; a cut-off or foreign one is refused."""
     file = read_weight_file(path)
-    try:
+    with WEIGHTS.understanding(path):
         config = NetworkConfig(**file.header["network"])
         geometry = _geometry_from(file.arrays, file.header)
         translates = _translates_from(file.arrays, geometry)
-    except (KeyError, TypeError, ValueError) as error:
-        raise BrokenWeightsError(
-            f"{path} must be a weight file that this version knows: {error}. Update unmasq."
-        ) from error
-    network = on_device(with_weights(network_shapes(config, geometry), file.weights))
+        shapes = network_shapes(config, geometry)
+    network = on_device(with_weights(shapes, file.weights))
     return Weights(network, config, geometry, file.header, file.model_hash, translates)
 
 

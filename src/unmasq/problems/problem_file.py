@@ -8,10 +8,11 @@ from scipy import sparse
 
 from unmasq.codes.symmetry import Symmetry
 from unmasq.codes.tanner_graph import TannerGraph
-from unmasq.files.array_file import ArrayFormat
+from unmasq.files.array_file import ArrayFormat, Arrays, Header
 from unmasq.problems.faults import Channels
 from unmasq.problems.problem import DecodingProblem, Layout
 
+MAX_ROWS = 10**5  # logicals and frames
 PROBLEM = ArrayFormat("unmasq-problem-1", "problem file", "Write it again with `unmasq problem`.")
 
 
@@ -67,6 +68,12 @@ def load_problem(path: str | Path) -> DecodingProblem:
     FileNotFoundError: [Errno 2] No such file or directory: 'no/such/file.safetensors'
     """
     header, arrays = PROBLEM.read(path)
+    with PROBLEM.understanding(path):
+        return _problem(header, arrays)
+
+
+def _problem(header: Header, arrays: Arrays) -> DecodingProblem:
+    _require_sizes(header, arrays)
     channels = symmetry = None
     if "channels" in header:
         channels = Channels(
@@ -100,7 +107,35 @@ def load_problem(path: str | Path) -> DecodingProblem:
     )
 
 
-def _matrix(arrays: dict[str, np.ndarray], name: str, rows: int) -> sparse.csc_array:
+def _matrix(arrays: Arrays, name: str, rows: int) -> sparse.csc_array:
+    """Checked in full: SciPy writes past its memory where indices lie outside the matrix."""
     indices, indptr = arrays[f"{name}.indices"], arrays[f"{name}.indptr"]
+    for part, array in (("indices", indices), ("indptr", indptr)):
+        if array.ndim != 1 or array.dtype != np.int32:
+            raise ValueError(f"{name}.{part} must be a row of int32: got {array.dtype}")
+    ends = bool(len(indptr)) and indptr[0] == 0 and indptr[-1] == len(indices)
+    if not ends or (np.diff(indptr) < 0).any():
+        raise ValueError(f"{name}.indptr must rise from 0 to {len(indices)}")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < rows:
+        raise ValueError(f"{name}.indices must lie in 0..{rows - 1}")
     data = np.ones(len(indices), np.uint8)
     return sparse.csc_array((data, indices, indptr), shape=(rows, len(indptr) - 1))
+
+
+def _require_sizes(header: Header, arrays: Arrays) -> None:
+    """Sizes that a problem can have: a wrong one would take all memory before it is refused."""
+    detectors = len(arrays["layout.frame"])
+    for name, limit in (
+        ("num_detectors", detectors),
+        ("num_logicals", MAX_ROWS),
+        ("num_frames", MAX_ROWS),
+    ):
+        if type(header[name]) is not int or not 0 <= header[name] <= limit:
+            raise ValueError(f"{name} must lie in 0..{limit}: got {str(header[name])[:20]}")
+    if header["num_detectors"] != detectors:
+        raise ValueError(f"num_detectors must be {detectors}: got {header['num_detectors']}")
+    for name in ("name", "noise", "basis", "code"):
+        if not isinstance(header[name], str | None):
+            raise ValueError(f"{name} must be a word: got {str(header[name])[:20]}")
+    if type(header["p"]) not in (int, float):
+        raise ValueError(f"p must be a number: got {str(header['p'])[:20]}")

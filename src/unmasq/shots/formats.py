@@ -146,7 +146,7 @@ def _read_hits(lines: list[str], path: str | Path, width: int) -> np.ndarray:
                 raise ValueError(
                     f"{path}, line {number + 1} must name bits 0 to {width - 1}: got {word[:20]!r}."
                 )
-            bits[number, int(word)] ^= 1
+            _set(bits, number, int(word), f"{path}, line {number + 1}")
     return bits
 
 
@@ -165,8 +165,15 @@ def _read_dets(lines: list[str], path: str | Path, width: int, prefix: str) -> n
                 raise ValueError(
                     f"{where} must name bits {prefix}0 to {prefix}{width - 1}: got {word[:20]!r}."
                 )
-            bits[number, int(word[1:])] ^= 1
+            _set(bits, number, int(word[1:]), where)
     return bits
+
+
+def _set(bits: np.ndarray, shot: int, bit: int, where: str) -> None:
+    """Stim reads a bit that is named twice as 1 in dets files, and as 0 in hits files."""
+    if bits[shot, bit]:
+        raise ValueError(f"{where} must name each bit once: got {bit} twice.")
+    bits[shot, bit] = 1
 
 
 def _is_below(digits: str, limit: int) -> bool:

@@ -1,0 +1,1 @@
+"""Malformed inputs, kills, writers and full disks; `tools/harden.py` runs them."""
