@@ -1,5 +1,6 @@
 """A wrong problem is refused, with what differs from the model's own."""
 
+import json
 import warnings
 
 import pytest
@@ -13,7 +14,7 @@ from unmasq.decoding.problem_match import problem_to_decode, require_problem
 from unmasq.decoding.sinter_adapter import OneModel
 from unmasq.problems.building import circuit_from_code, problem_from_code
 from unmasq.problems.problem import ProblemMismatchError
-from unmasq.problems.trained_noise import NoiseMismatchWarning
+from unmasq.problems.trained_noise import NoiseMismatchWarning, TrainedNoise
 
 
 def test_another_p_fits_and_another_problem_does_not(tmp_path):
@@ -108,21 +109,24 @@ def test_clearly_other_noise_is_warned_of(memory_model, noise, p, words):
     assert "model 'tiny' was trained on other noise" in str(said.message)
 
 
-def test_a_file_that_does_not_say_leaves_the_noise_to_card_and_catalogue(tmp_path):
+def test_a_file_that_does_not_say_leaves_the_noise_to_its_card(tmp_path):
     problem = problem_from_code(get_code("bb18"), "circuit", 0.004, rounds=2)
-    write_tiny_network(tmp_path / "old.safetensors", problem, encoder_layers=1)
+    path, card = tmp_path / "old.safetensors", tmp_path / "old.json"
+    write_tiny_network(path, problem, encoder_layers=1)
     biased = memory(NoiseModel(0.003, 0.003, 0.003, 0.03), None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        load(tmp_path / "old.safetensors").require_problem(biased)  # nobody knows
-    card = '{"recipe": {"noise": {"p": 0.004, "low": 0.5}}}'
-    (tmp_path / "old.json").write_text(card)
-    model = load(tmp_path / "old.safetensors")
+    recipe = '{"recipe": {"noise": {"p": 0.004, "low": 0.5}}}'
+    for text in ("{}", recipe):
+        card.write_text(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            load(path).require_problem(biased)  # which nobody can tell
+    model = load(path)
     assert model.identity.trained_for.endswith("num_rounds 2, p = 0.002 to 0.004")
-    with pytest.warns(NoiseMismatchWarning, match="times more or less likely"):
-        model.require_problem(biased)
     with pytest.warns(NoiseMismatchWarning, match="lies far above"):
         model.require_problem(problem.at(0.02))
-    for_sinter = OneModel(str(tmp_path / "old.safetensors"), model.model_hash)
+    card.write_text(json.dumps({"noise": TrainedNoise.of(problem, 0.002, 0.004).facts()}))
+    with pytest.warns(NoiseMismatchWarning, match="times more or less likely"):
+        load(path).require_problem(biased)
+    for_sinter = OneModel(str(path), model.model_hash)
     with pytest.warns(NoiseMismatchWarning, match="times more or less likely"):
         for_sinter(problem_to_decode(biased))

@@ -13,6 +13,7 @@ from unmasq.decoding.model_store import SHIPPED, find_model, read_model
 from unmasq.decoding.sinter_adapter import sinter_decoders
 from unmasq.files.model_card import card_text
 from unmasq.problems.building import circuit_from_code, problem_from_code
+from unmasq.problems.trained_noise import trained_noise
 from unmasq.recipes import get_recipe
 from unmasq.training import from_json, override
 
@@ -35,6 +36,12 @@ def test_the_card_tells_of_this_very_model(path):
     assert model.card["model_hash"] == model.model_hash
     assert model.card["structure_id"] == model.structure_id
     assert path.with_suffix(".md").read_text() == card_text(model.card)
+    noise = trained_noise(model.header, model.card)
+    schedule = model.card["recipe"]["noise"]
+    assert (noise.low, noise.high) == pytest.approx(
+        (schedule["low"] * schedule["p"], schedule["p"])
+    )
+    assert noise.priors is not None
 
 
 @every_model

@@ -4,7 +4,6 @@ Other noise of the same structure is never refused, but warned of where it clear
 """
 
 import dataclasses
-import functools
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from unmasq.problems.faults import fault_columns
 from unmasq.problems.layouts import choose_layout, equal_frames
 from unmasq.problems.problem import DecodingProblem, ProblemMismatchError
 from unmasq.problems.rounds import with_rounds
-from unmasq.problems.trained_noise import NoiseMismatchWarning, TrainedNoise
+from unmasq.problems.trained_noise import NoiseMismatchWarning
 
 if TYPE_CHECKING:
     import stim
@@ -73,13 +72,6 @@ def _noise_difference(model: Identity, problem: DecodingProblem) -> str | None:
     noise, about = model.noise, model.about
     if noise is None:
         return None
-    named_alike = problem.code and all(
-        getattr(problem, key) == about.get(key) for key in ("code", "noise")
-    )
-    if noise.faults is None and not named_alike and about.get("code") is not None:
-        rounds = about["num_rounds"] if about["noise"] != "code-capacity" else None
-        name = (about["code"], about["noise"], rounds, about["basis"])
-        noise = _noise_by_name(model.structure_id, noise.low, noise.high, *name)
     layout = model.any_rounds.frames_of(problem) if model.any_rounds is not None else None
     if layout is not None and layout.num_frames != about["num_rounds"] + 1:
         # The faults that are kept are those of the trained number of rounds.
@@ -89,26 +81,6 @@ def _noise_difference(model: Identity, problem: DecodingProblem) -> str | None:
         except ValueError:  # too few rounds to say
             return None
     return noise.difference(problem)
-
-
-@functools.lru_cache(maxsize=8)
-def _noise_by_name(
-    structure_id: str,
-    low: float,
-    high: float,
-    code: str,
-    noise: str,
-    rounds: int | None,
-    basis: str,
-) -> TrainedNoise:
-    """Of a model of the catalogue whose file is too old to say: its problem is built again."""
-    from unmasq.codes import get_code
-    from unmasq.problems.building import problem_from_code
-
-    problem = problem_from_code(get_code(code), noise, high, rounds, basis)
-    if problem.structure_id != structure_id:
-        return TrainedNoise(low, high)
-    return TrainedNoise.of(problem, low, high)
 
 
 def mismatch(problem: DecodingProblem, models: Sequence[Identity]) -> ProblemMismatchError:

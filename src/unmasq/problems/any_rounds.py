@@ -7,7 +7,6 @@ and are known by their structures, which a model keeps beside the hash.
 """
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -55,11 +54,18 @@ class AnyRounds:
         return AnyRounds(found, tuple(short), problem.layout.num_checks, full)
 
     @staticmethod
-    def read(facts: Mapping[str, Any]) -> "AnyRounds":
+    def read(facts: Any) -> "AnyRounds":
         """From a weight file's header."""
-        return AnyRounds(
-            str(facts["id"]), tuple(facts["short"]), int(facts["checks"]), bool(facts["full"])
-        )
+        try:
+            checks = int(facts["checks"])
+            if checks < 1:
+                raise ValueError(f"{checks} checks")
+            return AnyRounds(str(facts["id"]), tuple(facts["short"]), checks, bool(facts["full"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                "rounds of a model must have id, short, checks and full: got something else "
+                f"({error}). Its file was altered."
+            ) from error
 
     def facts(self) -> dict[str, Any]:
         """What `read` reads."""

@@ -43,17 +43,23 @@ class TrainedNoise:
         return TrainedNoise(low, high, chosen, problem.priors[chosen])
 
     @staticmethod
-    def read(facts: Mapping[str, Any]) -> "TrainedNoise":
+    def read(facts: Any) -> "TrainedNoise":
         """From a weight file's header; faults may be missing."""
-        faults, priors = facts.get("faults"), facts.get("priors")
-        if faults is None or priors is None:
-            return TrainedNoise(float(facts["low"]), float(facts["high"]))
-        return TrainedNoise(
-            float(facts["low"]),
-            float(facts["high"]),
-            np.array(faults, np.int64),
-            np.array(priors, np.float64),
-        )
+        try:
+            low, high = float(facts["low"]), float(facts["high"])
+            if "faults" not in facts:
+                return TrainedNoise(low, high)
+            faults = np.array(facts["faults"], np.int64)
+            priors = np.array(facts["priors"], np.float64)
+            sound = faults.ndim == 1 and faults.shape == priors.shape and (faults >= 0).all()
+            if not (sound and 0 < low <= high and (priors > 0).all()):
+                raise ValueError("sizes or signs are wrong")
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(
+                "noise of a model must have low and high, and a prior for each of its faults: got "
+                f"something else ({error}). Its file or card was altered."
+            ) from error
+        return TrainedNoise(low, high, faults, priors)
 
     def facts(self) -> dict[str, Any]:
         """What `read` reads."""
@@ -72,7 +78,8 @@ class TrainedNoise:
 
     def difference(self, problem: DecodingProblem) -> str | None:
         """What is clearly different in the noise of a problem of the trained structure, or None."""
-        if self.faults is None or self.priors is None or not self.faults.size:
+        known = self.faults is not None and self.faults.max(initial=0) < problem.num_faults
+        if self.faults is None or self.priors is None or not (self.faults.size and known):
             if problem.noise == "custom":  # its p is only the greatest of its rates
                 return None
             p = problem.p
@@ -92,8 +99,8 @@ class TrainedNoise:
 
 
 def trained_noise(header: Mapping[str, Any], card: Mapping[str, Any]) -> TrainedNoise | None:
-    """Of a weight file; where it is older, by the recipe in its card, without single faults."""
-    facts = header.get("noise")
+    """Of a weight file, or of its card where it is older; else the recipe's p, no single faults."""
+    facts = header.get("noise", card.get("noise"))
     if facts is None:
         recipe = card.get("recipe", {}).get("noise", {})
         if "p" not in recipe:
