@@ -12,12 +12,19 @@ is the same for the same seed: `--only 'shot file' --first 4711 --count 1` tries
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if TYPE_CHECKING:
+    from hardening.judging import Tally
+    from hardening.sandbox import Sandbox
+    from hardening.zygote import Zygote
+
 CAMPAIGNS = ("inputs", "kills", "writers", "disks")
 
 
@@ -30,6 +37,8 @@ def main() -> None:
     parser.add_argument("--only", help="one kind of input, or one command to kill")
     parser.add_argument("--folder", type=Path, help="keep the files here")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
     with tempfile.TemporaryDirectory(prefix="harden-") as temporary:
         sys.exit(run(arguments, (arguments.folder or Path(temporary)).resolve()))
 
@@ -43,6 +52,24 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     sandbox = Sandbox(folder)
     tally = Tally()
     begun = time.monotonic()
+    try:
+        _run_campaigns(arguments, sandbox, zygote, tally)
+    except KeyboardInterrupt:
+        print("interrupted: the counts so far", file=sys.stderr)
+    record = {
+        "campaigns": arguments.campaigns,
+        "seed": arguments.seed,
+        "seconds": round(time.monotonic() - begun),
+        "counts": {" / ".join(key): count for key, count in sorted(tally.counts.items())},
+        "findings": len(tally.findings),
+    }
+    print(json.dumps(record, indent=1))
+    return 1 if tally.findings else 0
+
+
+def _run_campaigns(
+    arguments: argparse.Namespace, sandbox: "Sandbox", zygote: "Zygote", tally: "Tally"
+) -> None:
     for campaign in arguments.campaigns:
         if campaign == "inputs":
             from hardening.campaign import run_inputs
@@ -60,15 +87,6 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
             from hardening.writers import run_disks
 
             run_disks(sandbox, zygote, arguments.count, tally)
-    record = {
-        "campaigns": arguments.campaigns,
-        "seed": arguments.seed,
-        "seconds": round(time.monotonic() - begun),
-        "counts": {" / ".join(key): count for key, count in sorted(tally.counts.items())},
-        "findings": len(tally.findings),
-    }
-    print(json.dumps(record, indent=1))
-    return 1 if tally.findings else 0
 
 
 if __name__ == "__main__":

@@ -139,3 +139,15 @@ def test_outputs_must_be_distinct(tmp_path):
         with pytest.raises(ValueError, match="must not be the file of"):
             require_distinct(inputs, outputs)
     assert read_input(path) == b""
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path):
+    old, young, other = (
+        tmp_path / name for name in (".file.0123456789ab", ".file.ba9876543210", ".files.x")
+    )
+    for path in (old, young, other):
+        path.write_text("half")
+        os.utime(path, (0, 0))
+    os.utime(young)
+    write_whole(tmp_path / "file", "new")
+    assert sorted(tmp_path.iterdir()) == sorted([young, other, tmp_path / "file"])

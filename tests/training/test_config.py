@@ -174,3 +174,8 @@ def test_wrong_files_are_refused(text, message):
 
 def test_whole_numbers_may_have_an_exponent():
     assert override(BASE, ["num_updates=1e4"]).num_updates == 10_000
+
+
+def test_a_bottomless_recipe_is_refused():
+    with pytest.raises(ValueError, match="config must be nested less deeply"):
+        from_json("[" * 100_000)

@@ -2,12 +2,15 @@
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
+_STALE = 3600.0  # seconds: a writer that is still alive writes more often than that
 STANDARD = "-"  # stdin where a command reads, stdout where it writes
 Name = str | Path
 _STDOUT = {STANDARD, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}
@@ -95,6 +98,16 @@ def _replace(path: str, data: bytes) -> None:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(temporary, path)
+        _sweep(folder, name)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _sweep(folder: str, name: str) -> None:
+    """Removes what writers of this file left half-written when they were killed."""
+    pattern = re.compile(rf"\.{re.escape(name[:200])}\.[0-9a-f]{{12}}")
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if pattern.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > _STALE:
+                os.unlink(entry.path)

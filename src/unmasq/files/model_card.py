@@ -24,7 +24,7 @@ def history_of(init: str | Path) -> list[dict[str, Any]]:
     for card_path in cards:
         try:
             card = json.loads(card_path.read_bytes()) if card_path.exists() else {}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"{card_path} must be a model card: {error}. Take it away to go on without."
             ) from error

@@ -189,7 +189,10 @@ def to_json(config: TrainConfig) -> str:
 
 
 def from_json(text: str | bytes) -> TrainConfig:
-    return _read(TrainConfig, json.loads(text), "")
+    try:
+        return _read(TrainConfig, json.loads(text), "")
+    except RecursionError:
+        raise ValueError("config must be nested less deeply: it is no recipe.") from None
 
 
 def override(config: TrainConfig, assignments: Sequence[str]) -> TrainConfig:

@@ -108,7 +108,7 @@ class RunFolder:
         try:
             manifest = json.loads(path.read_bytes())
             return {**manifest, "structure_id": manifest["structure_id"]}
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(f"{path} must be the manifest of a run: {error!r}.") from error
 
     def stream(self) -> int:
@@ -229,7 +229,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
         for line in path.read_text().splitlines():
             try:
                 records.append(json.loads(line))
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 break
     return records
 
