@@ -19,6 +19,7 @@ from statistical import FALSE_ALARM
 P = 0.01
 SHOTS = 4000
 SHORT = ("network.width=32", "network.feedforward=64", "network.encoder_layers=1")
+SHORT += ("network.message_width=16",)
 SHORT += ("network.decoder_layers=1", "num_updates=400", "evaluate_shots=1024")
 
 
@@ -87,13 +88,13 @@ def test_a_decoder_trained_on_an_own_circuit_corrects_in_sinter(folder, record_p
 def test_the_trained_weights_are_known_by_their_name_and_card(folder):
     listed = json.loads(run(folder, "unmasq", "models", "--json", UNMASQ_MODELS="runs"))
     (mine,) = (record for record in listed if not record["shipped"])
-    assert mine["name"] == "own"
+    assert mine["name"] == "d3"  # after its circuit
     assert mine["problem"]["name"] == "d3"
     problem = json.loads(
         run(folder, "unmasq", "problem", "--circuit", "d3.stim", "--out", "again", "--json")
     )
     assert mine["structure_id"] == problem["structure_id"]
-    card = json.loads((folder / "runs" / "mine" / "own.json").read_text())
+    card = json.loads((folder / "runs" / "mine" / "d3.json").read_text())
     assert card["model_hash"] == mine["model_hash"]
     assert [row["p"] for row in card["evaluation"]] == [P]
 
