@@ -3,14 +3,16 @@
 import dataclasses
 
 import jax.numpy as jnp
+import jax.random as jr
 import pytest
 
 from unmasq.training import NoiseSchedule, OptimizerConfig, Stage, TrainConfig
 from unmasq.training.curriculum import (
     FrameRange,
+    draw_p,
     frame_ranges,
+    largest_p,
     learning_rate_factor,
-    training_p,
 )
 
 
@@ -48,7 +50,7 @@ def test_a_changed_rate_warms_up_anew():
 
 
 def p_at(schedule, steps, num_updates=1000):
-    return [float(training_p(schedule, jnp.int32(s), jnp.float32(num_updates))) for s in steps]
+    return [float(largest_p(schedule, jnp.int32(s), jnp.float32(num_updates))) for s in steps]
 
 
 def test_p_ramps_linearly_and_then_stays():
@@ -108,3 +110,11 @@ def test_a_stage_keeps_the_rate_of_the_one_before():
 def test_stages_that_do_not_fit_are_refused(stage, message):
     with pytest.raises(ValueError, match=message):
         frame_ranges(dataclasses.replace(config(), stages=(stage,)), 3)
+
+
+def test_p_of_each_shot_lies_between_the_lowest_and_the_largest():
+    schedule = NoiseSchedule(p=0.006, low=0.5)
+    p = draw_p(schedule, jnp.int32(7), jnp.float32(10), 4096, key=jr.key(1))
+    assert 0.003 <= p.min() < 0.0031
+    assert 0.0059 < p.max() <= 0.006
+    assert abs(p.mean() - 0.0045) < 1e-4

@@ -3,7 +3,8 @@
 import dataclasses
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float32, Int
+import jax.random as jr
+from jaxtyping import Array, Float32, Int, PRNGKeyArray
 
 from unmasq.training.config import NoiseSchedule, OptimizerConfig, TrainConfig
 
@@ -74,7 +75,20 @@ def learning_rate_factor(
     return up * down
 
 
-def training_p(
+def draw_p(
+    schedule: NoiseSchedule,
+    step: Int[Array, ""],
+    num_updates: Float32[Array, ""],
+    shots: int,
+    *,
+    key: PRNGKeyArray,
+) -> Float32[Array, " B"]:
+    """The p of each training shot: uniform from `low` times the largest p up to it."""
+    spread = jr.uniform(key, (shots,), minval=schedule.low, maxval=1.0)
+    return largest_p(schedule, step, num_updates) * spread
+
+
+def largest_p(
     schedule: NoiseSchedule, step: Int[Array, ""], num_updates: Float32[Array, ""]
 ) -> Float32[Array, ""]:
     """The largest p of a batch at this update."""

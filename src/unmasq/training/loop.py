@@ -14,7 +14,7 @@ from unmasq.models.weights import STORED_DTYPE, named_arrays
 from unmasq.problems.problem import DecodingProblem
 from unmasq.shots.sampling import CHUNK_SHOTS
 from unmasq.training.config import NoiseSchedule, TrainConfig
-from unmasq.training.curriculum import FrameRange, frame_ranges, training_p
+from unmasq.training.curriculum import FrameRange, frame_ranges, largest_p
 from unmasq.training.final_weights import write_final_weights
 from unmasq.training.fitting import fitted
 from unmasq.training.make_trainer import make_trainer
@@ -124,7 +124,7 @@ def train(
             "loss": loss,
             "samples": step * config.batch_size,
             "samples_per_second": updates * config.batch_size / (now - begun),
-            "p": float(training_p(config.noise, jnp.int32(step), jnp.float32(config.num_updates))),
+            "p": float(largest_p(config.noise, jnp.int32(step), jnp.float32(config.num_updates))),
             "frames": [frames.first, frames.last],
             "seconds": round(spent + now - started, 2),
         }

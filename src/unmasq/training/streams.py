@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unmasq.training.config import NoiseSchedule, TrainConfig
-from unmasq.training.curriculum import training_p
+from unmasq.training.curriculum import largest_p
 
 PLAIN_STREAM = 0  # the seed's own key
 _FIRST_STREAM = 2**32 - 1  # of a run from scratch, where PLAIN_STREAM will not do
@@ -60,7 +60,7 @@ def distinct_samples(runs: Iterable[Mapping[str, Any]]) -> int:
         noise = NoiseSchedule(**recipe["noise"])
         length = jnp.float32(recipe["num_updates"])
         steps = jnp.arange(run["updates"], dtype=jnp.int32)
-        top = jax.vmap(lambda step, n=noise, u=length: training_p(n, step, u))(steps)
+        top = jax.vmap(lambda step, n=noise, u=length: largest_p(n, step, u))(steps)
         kind = (
             recipe["batch_size"],
             recipe.get("pool", 1),

@@ -9,19 +9,19 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
-from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree, UInt8
+from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree
 
 from unmasq.diffusion.gaussian import betas
 from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
-from unmasq.models.views import Views, repeated
+from unmasq.models.views import Views
 from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import (
     FrameRange,
+    draw_p,
     learning_rate_factor,
     rounds_at,
-    training_p,
 )
 from unmasq.training.memory import out_of_memory, require_memory
 from unmasq.training.objectives import (
@@ -32,6 +32,7 @@ from unmasq.training.objectives import (
 from unmasq.training.optimizer import learning_rates, make_optimizer
 from unmasq.training.pool import unsolved_first
 from unmasq.training.streams import PLAIN_STREAM, training_key
+from unmasq.training.translated_masks import masked_views
 
 CONTINUOUS_STEPS = 200
 
@@ -179,10 +180,9 @@ class Trainer:
         sampler, fixed, views = experiment
         key = jr.fold_in(jr.fold_in(self._key, state.step), state.rollbacks)
         p_key, shot_key, loss_key = jr.split(key, 3)
-        p_top = training_p(config.noise, state.step, schedule.num_updates)
-        drawn = (config.batch_size * config.pool,)
-        spread = jr.uniform(p_key, drawn, minval=config.noise.low, maxval=1.0)
-        p = jax.lax.with_sharding_constraint(p_top * spread, self._by_shot)
+        drawn = config.batch_size * config.pool
+        p = draw_p(config.noise, state.step, schedule.num_updates, drawn, key=p_key)
+        p = jax.lax.with_sharding_constraint(p, self._by_shot)
         shots = sampler(p, key=shot_key)
         if config.pool > 1:
             network = eqx.combine(state.weights, fixed)
@@ -227,48 +227,15 @@ class Trainer:
         """The objective, summed over the stage's frames: sum_{r = R1..R2} L[r]."""
         if not isinstance(network, MaskedDenoiser):
             return continuous_objective(network, *shots, self.num_steps, key=key)
-        frame_key, view_key, loss_key = jr.split(key, 3)
-        masks = self.config.masks_per_shot
-        if views is None or shots.logicals.ndim == 3:
-            masks = min(masks, self.num_steps)  # with T = 1 all are alike
-            memory, targets, _ = self._targets(network, *shots, frames, frame_key)
-            memory, targets = repeated(memory, targets, masks)
-        else:  # the flips of l[R] are all known
-            elements = jr.randint(view_key, (masks,), 0, views.order)
-            sources = views.sources[elements]
-            memory, own, syndrome = self._targets(network, *shots, frames, frame_key, sources)
-            targets = views(own, syndrome, elements)
+        *mask_keys, loss_key = jr.split(key, 3)
+        memory, targets, masks = masked_views(
+            network, shots, frames, views, self.config, self.num_steps, keys=mask_keys
+        )
         if self.config.objective == "autoregressive":
             loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
         else:
             loss = masked_objective(network, memory, targets, self.num_steps, masks, key=loss_key)
         return loss * (frames.last - frames.first + 1)  # `targets` gave the mean over frames
-
-    def _targets(
-        self,
-        network: MaskedDenoiser,
-        syndrome: UInt8[Array, "B M"],
-        logicals: UInt8[Array, "B *frames K"],
-        frames: FrameRange,
-        key: PRNGKeyArray,
-        sources: Int32[Array, "E n"] | None = None,
-    ) -> tuple[Array, UInt8[Array, "S K"], UInt8[Array, "B M"]]:
-        """What the denoiser reads, logicals to predict, frames folded into shots; their syndrome.
-
-        A guess that the network begins with is taken off logicals and syndrome. Views, by their
-        `sources`, are of the last frame.
-        """
-        if logicals.ndim == 2:
-            memory, residual, guess = network.begin(syndrome, sources)
-            return memory, logicals if guess is None else logicals ^ guess, residual
-        if self.config.frames == "random":
-            frame = jr.randint(key, (syndrome.shape[0],), frames.first, frames.last + 1)
-            chosen = jnp.take_along_axis(logicals, frame[:, None, None], axis=1)[:, 0]
-            return network.recall(network.encode(syndrome, frame)), chosen, syndrome
-        states = network.encoder.all_frames(syndrome, frames.last + 1)[frames.first :]
-        memory = network.recall(jnp.concatenate(list(states), axis=1))
-        used = logicals[:, frames.first : frames.last + 1]
-        return memory, jnp.concatenate([used[:, i] for i in range(used.shape[1])]), syndrome
 
 
 def _is_finite(tree: PyTree) -> Bool[Array, ""]:
