@@ -2,8 +2,8 @@
 
 Run:    unmasq train bb144-capacity --fit-minutes 9 --out runs/bb144-capacity
 Cost:   21.6 million samples in 526 s of one H200
-Expect: at most what BP4+OSD-10 has: of 131,072 shots 48 failures at p = 0.05 (58), 228 at 0.06
-        (258), 11,567 at 0.1 (11,623)
+Expect: of 131,072 shots 48 failures at p = 0.05 (BP4+OSD-10: 58, tuned: 69), 228 at 0.06
+        (258, 198), 11,567 at 0.1 (11,623, 8811)
 """
 
 from unmasq.models import NetworkConfig

@@ -2,8 +2,8 @@
 
 Run:    unmasq train bb72-capacity --fit-minutes 3 --out runs/bb72-capacity
 Cost:   14.1 million samples in 177 s of one H200
-Expect: of 131,072 shots 82 failures at p = 0.0193 (BP4+OSD-10: 100), 2913 at 0.0518 (2961) and
-        31,371 at 0.1 (32,055)
+Expect: of 131,072 shots 82 failures at p = 0.0193 (BP4+OSD-10: 100, tuned: 99), 2913 at 0.0518
+        (2961, 3052) and 31,371 at 0.1 (32,055, 30,460)
 """
 
 from unmasq.models import NetworkConfig
