@@ -9,6 +9,7 @@ from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.weights import save_weights
 from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.readouts import readouts_of
 from unmasq.problems.trained_noise import TrainedNoise
 
 CONFIG = NetworkConfig(
@@ -47,5 +48,6 @@ def write_tiny_network(
         header["noise"] = TrainedNoise.of(problem, *trained_at).facts()
     if messages:
         header["rounds"] = AnyRounds.of(problem).facts()
+    header["readouts"] = [readout.facts() for readout in readouts_of(problem, messages)]
     network = build_network(config, geometry, key=jr.key(seed))
     save_weights(path, network, config, geometry, header)

@@ -136,7 +136,7 @@ class DiffusionDecoder:
 
     @property
     def num_logicals(self) -> int:
-        return self.identity.num_logicals
+        return self.identity.num_told
 
     def require_problem(
         self, problem: "DecodingProblem | stim.DetectorErrorModel | stim.Circuit"
@@ -154,22 +154,21 @@ class DiffusionDecoder:
         """The decoder for a problem, refused as in `require_problem`.
 
         A model that knows no number of rounds (messages) also decodes its experiment with any
-        other number of them: the returned decoder then reads as many detectors as that has.
+        other number of them: the returned decoder then reads as many detectors as that has. One of
+        both bases decodes the readout of either: the returned decoder predicts its logicals alone.
         """
         problem = problem_to_decode(problem)
         self.require_problem(problem)
-        layout = self.identity.frames_of(problem)
-        if layout is None:
+        fit = self.identity.fit(problem)
+        assert fit is not None  # or else it was refused
+        identity = self.identity.fitted(problem, fit)
+        network, translates = self._network, self.translates
+        if fit.layout is not None:
+            network = for_rounds(network, Geometry(fit.layout, identity.num_logicals, None))
+            if translates is not None:
+                translates = dataclasses.replace(translates, check=fit.layout.check)
+        elif identity == self.identity:
             return self
-        network = for_rounds(self._network, Geometry(layout, self.num_logicals, None))
-        identity = dataclasses.replace(
-            self.identity,
-            structure_id=problem.structure_id,
-            num_detectors=problem.num_detectors,
-        )
-        translates = self.translates
-        if translates is not None:
-            translates = dataclasses.replace(translates, check=layout.check)
         return DiffusionDecoder(network, identity, self._asked, self.max_batch, translates)
 
     def asked(self, asking: Asking) -> "DiffusionDecoder":

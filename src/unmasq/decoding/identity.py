@@ -10,7 +10,8 @@ from typing import Any
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.model_store import decoder_name
 from unmasq.problems.any_rounds import AnyRounds
-from unmasq.problems.problem import DecodingProblem, Layout
+from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.readouts import Fit, Readout
 from unmasq.problems.trained_noise import TrainedNoise, trained_noise
 
 GUESS_THRESHOLD = 4.0  # tau for what a guess leaves: as many failures as T = K, in fewer steps
@@ -32,6 +33,8 @@ class Identity:
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)  # the problem
     noise: TrainedNoise | None = dataclasses.field(default=None, compare=False)
     any_rounds: AnyRounds | None = dataclasses.field(default=None, compare=False)  # decodes all
+    readouts: tuple[Readout, ...] = dataclasses.field(default=(), compare=False)  # of both bases
+    told: Readout | None = None  # the one that is asked for; else all logicals
 
     @staticmethod
     def from_header(
@@ -55,6 +58,7 @@ class Identity:
             header.get("problem", {}),
             trained_noise(header, card or {}),
             AnyRounds.read(header["rounds"]) if "rounds" in header else None,
+            tuple(Readout.read(facts) for facts in header.get("readouts", ())),
         )
 
     @property
@@ -63,20 +67,35 @@ class Identity:
         keys = ("code", "noise", "basis", "num_rounds")
         told = [f"{key} {self.about[key]}" for key in keys if self.about.get(key) is not None]
         told += ["decodes every number of rounds"] if self.any_rounds else []
+        told += ["reads out either basis"] if self.readouts else []
         return ", ".join([*told, *([self.noise.label] if self.noise else [])])
 
-    def frames_of(self, problem: DecodingProblem) -> Layout | None:
-        """Where the detectors of another number of rounds stand; None if the model is not for it.
+    def fit(self, problem: DecodingProblem) -> Fit | None:
+        """How the model decodes a problem, whose noise does not matter; None if it does not.
 
-        Also None for the model's own problem, which needs no change.
+        With all its logicals, or as one of its readouts.
         """
-        if self.any_rounds is None or problem.structure_id == self.structure_id:
-            return None
-        return self.any_rounds.frames_of(problem)
+        whole = Readout(0, self.num_logicals, self.structure_id, self.any_rounds)
+        each = (self.told or whole, *self.readouts)
+        return next((fit for readout in each if (fit := readout.fit(problem))), None)
 
-    def fits(self, problem: DecodingProblem) -> bool:
-        """Whether the model decodes the problem; its noise does not matter."""
-        return problem.structure_id == self.structure_id or self.frames_of(problem) is not None
+    def fitted(self, problem: DecodingProblem, fit: Fit) -> "Identity":
+        """The model for this problem."""
+        whole = fit.readout.num_logicals == self.num_logicals
+        return dataclasses.replace(
+            self,
+            structure_id=problem.structure_id,
+            num_detectors=problem.num_detectors,
+            any_rounds=fit.readout.any_rounds,
+            told=None
+            if whole
+            else dataclasses.replace(fit.readout, structure_id=problem.structure_id),
+        )
+
+    @property
+    def num_told(self) -> int:
+        """Logicals of a prediction."""
+        return self.num_logicals if self.told is None else self.told.num_logicals
 
     @property
     def usual_steps(self) -> int | None:

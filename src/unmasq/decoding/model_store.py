@@ -8,13 +8,13 @@ import dataclasses
 import functools
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from unmasq.files.weight_file import WEIGHTS, WeightFacts, glance_at, read_weight_file
-from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.readouts import Readout
 from unmasq.suggest import nearest
 
 ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
@@ -118,13 +118,19 @@ def model_for_problem(problem: DecodingProblem, models: Sequence[ModelFile]) -> 
     """
     found = [model for model in models if model.structure_id == problem.structure_id]
     if not found:
-        every = [model for model in models if "rounds" in model.header]
-        found = [m for m in every if AnyRounds.read(m.header["rounds"]).frames_of(problem)]
+        found = [model for model in models if _decodes_too(model.header, problem)]
     own = [model for model in found if not model.shipped]
     if own:
         return _first_of_one_kind(own, f"the model for structure {problem.structure_id}")
     marked = [model for model in found if model.card.get("default")]
     return next(iter([*marked, *found]), None)
+
+
+def _decodes_too(header: Mapping[str, Any], problem: DecodingProblem) -> bool:
+    """Whether a problem has other rounds than the model's, or fewer logicals of both bases."""
+    whole = {**header, "logicals": [0, header["num_logicals"]]}
+    each = [whole, *header.get("readouts", ())]
+    return any(Readout.read(facts).fit(problem) for facts in each)
 
 
 def read_model(path: str | Path, *, shipped: bool = False) -> ModelFile | None:

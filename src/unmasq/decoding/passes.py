@@ -73,10 +73,15 @@ class Passes:
             if len(waiting) == _IN_FLIGHT:
                 done.append(waiting.popleft()())
         done.extend(result() for result in waiting)
-        return SoftOutput.joined(done, self._identity.num_logicals)
+        return SoftOutput.joined(done, self._identity.num_told)
 
     def start(self, bits: Bits, at_least: int = 1) -> Callable[[], SoftOutput]:
         """Sends a batch to the device; the returned call waits for it."""
+        started = self._start(bits, at_least)
+        told = self._identity.told
+        return started if told is None else lambda: started().only(told.first, told.stop)
+
+    def _start(self, bits: Bits, at_least: int) -> Callable[[], SoftOutput]:
         padded = pad(bits, max(padded_size(len(bits)), at_least))
         if not self._asking.guess:
             return self._ask(bits, padded)
@@ -109,7 +114,8 @@ class Passes:
         assert dtype is not None  # it is settled
         checks = network.encoder.grid.shape[1]
         logicals = self._identity.num_logicals
-        return Stream(self.leaves, self.structure, self.rule, logicals, checks, dtype)
+        told = self._identity.told
+        return Stream(self.leaves, self.structure, self.rule, logicals, checks, dtype, told)
 
     def warm_up(self, shots: int) -> None:
         """Compiles all that so many shots may need, whatever they are."""

@@ -29,7 +29,7 @@ def require_problem(
 ) -> None:
     """Refuses a problem other than the one that a model was trained for; warns of other noise."""
     problem = problem_to_decode(problem)
-    if not model.fits(problem):
+    if model.fit(problem) is None:
         raise mismatch(problem, [model])
     difference = _noise_difference(model, problem)
     if difference is not None:
@@ -72,7 +72,9 @@ def _noise_difference(model: Identity, problem: DecodingProblem) -> str | None:
     noise, about = model.noise, model.about
     if noise is None:
         return None
-    layout = model.any_rounds.frames_of(problem) if model.any_rounds is not None else None
+    fit = model.fit(problem)
+    repeated = None if fit is None else fit.readout.any_rounds
+    layout = None if repeated is None else repeated.frames_of(problem)
     if layout is not None and layout.num_frames != about["num_rounds"] + 1:
         # The faults that are kept are those of the trained number of rounds.
         alone = dataclasses.replace(problem, layout=layout, symmetry=None, tanner=None)

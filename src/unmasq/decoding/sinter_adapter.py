@@ -109,7 +109,7 @@ class OneModel:
 
     def __call__(self, problem: DecodingProblem) -> "DiffusionDecoder":
         model = find_model(self.path)
-        if not _identity(model).fits(problem):  # before anything is loaded
+        if _identity(model).fit(problem) is None:  # before anything is loaded
             raise mismatch(problem, [_identity(model)])
         decoder = _load(self.path, self.model_hash)
         if decoder.model_hash != self.model_hash:

@@ -39,6 +39,13 @@ class SoftOutput:
         require_probability(below)
         return self.log_likelihood < np.log(below)
 
+    def only(self, first: int, stop: int) -> "SoftOutput":
+        """What is said of logicals first..stop-1, whatever became of the others."""
+        logicals, flips = self.logicals[:, first:stop], self.probabilities[:, first:stop]
+        right = np.where(logicals == 1, flips, 1 - flips)
+        log_likelihood = np.log(np.maximum(right, np.finfo(np.float32).tiny)).sum(axis=1)
+        return SoftOutput(logicals, flips, log_likelihood.astype(np.float32), self.steps)
+
     @staticmethod
     def of(found: Unmasked | Voted, shots: int) -> "SoftOutput":
         """The first `shots` of a batch, from the device; the rest is padding."""

@@ -18,6 +18,7 @@ from unmasq.decoding.compiled import precision
 from unmasq.decoding.rules import MemoryRule
 from unmasq.decoding.soft_output import SoftOutput
 from unmasq.decoding.unmasking import Unmasked
+from unmasq.problems.readouts import Readout
 from unmasq.shots.batches import check_syndromes, pad, padded_size
 
 
@@ -37,11 +38,13 @@ class Stream:
         num_logicals: int,
         num_checks: int,
         dtype: str,
+        told: Readout | None = None,
     ):
         self._leaves = leaves
         self._push = _pushing(structure, dtype)
         self._finish = _finishing(structure, rule, num_logicals, dtype)
         self._num_checks = num_checks
+        self._told = told
         self._shots: int | None = None
         self._state: Array | None = None
         self.frames = 0  # pushed so far
@@ -75,7 +78,7 @@ class Stream:
         found = SoftOutput.of(self._finish(self._leaves, self._state), self._shots)
         self._state = self._shots = None
         self.frames = 0
-        return found
+        return found if self._told is None else found.only(self._told.first, self._told.stop)
 
 
 @functools.lru_cache(maxsize=64)

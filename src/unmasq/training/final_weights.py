@@ -13,6 +13,7 @@ from unmasq.models import count_parameters, geometry_for, network_shapes, on_dev
 from unmasq.models.weights import save_weights, with_weights
 from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.readouts import readouts_of
 from unmasq.problems.trained_noise import TrainedNoise
 from unmasq.problems.translates import translates_of
 from unmasq.training.config import TrainConfig, to_json
@@ -48,6 +49,9 @@ def write_final_weights(
         repeated = AnyRounds.of(problem)
         if repeated is not None:
             header["rounds"] = repeated.facts()
+    readouts = readouts_of(problem, config.network.mixing == "messages")
+    if readouts:
+        header["readouts"] = [readout.facts() for readout in readouts]
     translates = None if problem.symmetry is None else translates_of(problem)
     save_weights(path, network, config.network, geometry, header, translates=translates)
     card = {
