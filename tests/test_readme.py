@@ -78,7 +78,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_sinter_counts_the_shots(folder):
-    (stats,) = sinter.read_stats_from_csv_files(folder / "stats.csv")
+    (stats,) = sinter.read_stats_from_csv_files(folder / "sinter.csv")
     assert (stats.decoder, stats.shots, stats.discards) == ("unmasq", 3, 0)
 
 
