@@ -19,6 +19,8 @@ def test_every_entry_has_its_line_and_verdict_in_the_index(page):
     assert f"](experiments/{page.name})" in index
     section = index.split(f"](experiments/{page.name})")[1].split("\n### ")[0]
     lines = [line for line in section.splitlines() if line.startswith("- ")]
+    rest = [line for line in section.splitlines() if line.strip() and line not in lines]
+    assert not rest, "One line a question, verdict included."
     questions = [question for _, question in _entries(page)]
     assert len(questions) == page.read_text().count("\n## "), "A heading is a date and a question."
     assert len(lines) == len(questions)
