@@ -15,7 +15,7 @@ from unmasq.decoding.compiled import compiled_vote
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
 from unmasq.decoding.voting import count_votes
 from unmasq.files.weight_file import BrokenWeightsError
-from unmasq.models import Geometry, NetworkConfig, build_network
+from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
@@ -40,11 +40,11 @@ def syndromes(problem):
     return ShotReader(problem, 0).read(0, SHOTS)[0]
 
 
-def save(path, problem, ties="tied", translates=None):
+def save(path, problem, ties="tied", translates=None, **changes):
     config = NetworkConfig(
-        width=16, feedforward=32, heads=4, encoder_layers=1, decoder_layers=2, ties=ties
+        width=16, feedforward=32, heads=4, encoder_layers=1, decoder_layers=2, ties=ties, **changes
     )
-    geometry = Geometry.of(problem)
+    geometry = geometry_for(config, problem)
     network = build_network(config, geometry, key=jr.key(1))
     header = {
         "name": "tiny",
@@ -65,6 +65,15 @@ def weights(tmp_path_factory, problem, translates):
 @pytest.fixture(scope="module")
 def decoder(weights):
     return DiffusionDecoder.from_weights(weights)
+
+
+@pytest.fixture(scope="module")
+def still_decoder(tmp_path_factory, problem, translates):
+    """Of messages, and with a memory that stands still."""
+    path = tmp_path_factory.mktemp("still") / "tiny.safetensors"
+    changes = {"mixing": "messages", "message_width": 8, "decoder": "still", "biases": False}
+    save(path, problem, translates=translates, **changes)
+    return DiffusionDecoder.from_weights(load_weights(path))
 
 
 @pytest.fixture
@@ -94,10 +103,14 @@ def test_votes_are_counted_by_weight_and_ties_go_to_the_first():
     np.testing.assert_allclose(np.exp(log_likelihood), [0.2, 0.7 / 3, 0.1], rtol=1e-5)
 
 
-@pytest.mark.parametrize("count", [2, 5, 36])
+@pytest.mark.parametrize(
+    ("which", "count"),
+    [("decoder", 2), ("decoder", 5), ("decoder", 36), ("still_decoder", 5)],
+)
 def test_a_vote_is_what_decoding_each_translate_by_itself_gives(
-    decoder, problem, translates, syndromes, all_vote, count
+    request, which, problem, translates, syndromes, all_vote, count
 ):
+    decoder = request.getfixturevalue(which)
     chosen = translates.spread(count)
     answers, weights = [], []
     for sources, m, chi in zip(chosen.sources, chosen.logical_maps, chosen.flip_maps, strict=True):
