@@ -1,5 +1,7 @@
 """Problems of codes given as matrices: symmetry, relations, schedules."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,11 @@ def test_another_schedule_is_another_problem_without_a_name():
     }
     with pytest.raises(ValueError, match="schedule must go with circuit noise"):
         problem_from_code(code, "code-capacity", 0.004, schedule=own)
+
+
+def test_a_code_of_distance_two_is_decoded_without_its_symmetry(caplog):
+    """Its faults differ in their logicals alone: nothing tells where a translation takes them."""
+    with caplog.at_level(logging.WARNING, "unmasq"):
+        problem = problem_from_code(css_code(*toric(2, 2)), "code-capacity", 0.01)
+    assert (problem.symmetry, problem.tanner.num_relations) == (None, 8)
+    assert "the code's symmetry is not used: symmetry must be one of problem 'css'" in caplog.text

@@ -1,6 +1,7 @@
 """Decoding problems from a code with noise, a Stim circuit, an error model, or matrices."""
 
 import dataclasses
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from unmasq.problems.stim_faults import (
 if TYPE_CHECKING:
     import stim
 
+_log = logging.getLogger("unmasq")
 NOISES = ("circuit", "code-capacity")
 
 
@@ -212,7 +214,7 @@ def _from_circuit(
         faults, dem.num_detectors, dem.num_observables
     )
     p = min(greatest_rate(circuit), 0.5)
-    return DecodingProblem(
+    problem = DecodingProblem(
         check_matrix,
         logical_matrix,
         priors,
@@ -223,9 +225,19 @@ def _from_circuit(
         basis,
         code.name if code and code.known else None,  # a name that `get_code` knows
         channels_of_circuit(circuit, p, order),
-        code.symmetries.get(basis) if code else None,
-        _tanner_graph(code, basis) if code else None,
     )
+    return problem if code is None else _with_structure_of(code, problem)
+
+
+def _with_structure_of(code: CSSCode, problem: DecodingProblem) -> DecodingProblem:
+    """With the code's symmetry, if faults can tell that the problem has it, and Tanner graph."""
+    symmetry = code.symmetries.get(problem.basis)
+    tanner = _tanner_graph(code, problem.basis)
+    try:
+        return dataclasses.replace(problem, symmetry=symmetry, tanner=tanner)
+    except ValueError as error:  # of distance 2: faults differ in their logicals alone
+        _log.warning("note: the code's symmetry is not used: %s", error)
+        return dataclasses.replace(problem, tanner=tanner)
 
 
 def _tanner_graph(code: CSSCode, basis: str) -> TannerGraph:
