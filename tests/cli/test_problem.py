@@ -137,6 +137,15 @@ def test_frames_can_be_chosen(capsys, tmp_path, surface_code, options, frames, c
     assert (layout.num_frames, layout.num_checks) == (frames, checks)
 
 
+def test_biased_noise_has_its_rates_in_its_name(capsys, tmp_path):
+    words = ("bb18", "--p", "0.01", "--rounds", 1, "--noise", "circuit 1:0.1:0.5:1")
+    assert run(capsys, "problem", *words, "--out", tmp_path)[0] == 0
+    circuit = (tmp_path / "circuit.stim").read_text()
+    for noise in ("DEPOLARIZE2(0.01)", "DEPOLARIZE1(0.001)", "X_ERROR(0.005)", "MX(0.01)"):
+        assert noise in circuit
+    assert load_problem(tmp_path / "problem.safetensors").noise == "circuit 1:0.1:0.5:1"
+
+
 BB18 = ("bb18", "--p", "0.003")
 
 
@@ -159,6 +168,7 @@ BB18 = ("bb18", "--p", "0.003")
         (("--circuit", "faint.stim"), "rates of the circuit must be 0 or at least 1e-12: got 1e-"),
         ((*BB18, "--basis", "Y"), "basis must be X or Z: got 'Y'"),
         ((*BB18, "--noise", "gaussian"), "noise must be circuit or code-capacity: got 'gaussian'"),
+        ((*BB18, "--noise", "circuit 1:2"), "or circuit a:b:c:d with the rates of CNOTs"),
         ((*BB18, "--single-frame"), "--single-frame must go with --circuit or --dem"),
         ((), "must have one source: give CODE, --circuit or --dem"),
         (("bb18", "--circuit", "rotated.stim"), "must have one source"),

@@ -34,7 +34,13 @@ def problem(
     schedule_z: Annotated[
         Path | None, typer.Option(help="those of the Z checks; chosen for you by default.")
     ] = None,
-    noise: Annotated[str | None, typer.Option(help="circuit (default) or code-capacity.")] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            help="circuit (default), code-capacity, or 'circuit 1:0.1:1:1': rates of CNOTs, idles, "
+            "preparation and measurement beside the greatest."
+        ),
+    ] = None,
     p: Annotated[float | None, typer.Option(help="Physical error rate of the noise.")] = None,
     rounds: Annotated[
         int | None, typer.Option(help="Noisy rounds; the code's distance by default.")
