@@ -211,3 +211,12 @@ def test_cut_off_weights_in_a_run_folder_are_named(files, tmp_path):
     (tmp_path / "net.safetensors").write_bytes(files["first"].read_bytes()[:-9])
     with pytest.raises(ValueError, match=r"net.safetensors must be a weight file: it is cut off"):
         find_model(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "\xff"])
+def test_a_broken_card_is_named_where_it_is_read(tmp_path, text):
+    path = tmp_path / "m.safetensors"
+    write_tiny_network(path, PROBLEM)
+    path.with_suffix(".json").write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"m\.json must be a model card: .* go on without\.$"):
+        load(path)

@@ -7,7 +7,7 @@ from unmasq.circuits import NoiseModel
 from unmasq.codes import get_code
 from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.building import problem_from_code
-from unmasq.problems.trained_noise import TrainedNoise
+from unmasq.problems.trained_noise import TrainedNoise, trained_noise
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +70,11 @@ def test_what_was_altered_is_refused_in_one_line(facts):
         TrainedNoise.read(facts)
     with pytest.raises(ValueError, match="rounds of a model must have id"):
         AnyRounds.read(facts)
+
+
+@pytest.mark.parametrize(
+    "card",
+    [{}, {"recipe": None}, {"recipe": {"noise": 3}}, {"recipe": {"noise": {"p": "x"}}}],
+)
+def test_a_card_that_does_not_say_leaves_it_open(card):
+    assert trained_noise({}, card) is None

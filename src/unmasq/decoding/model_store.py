@@ -6,12 +6,12 @@ never imports jax: a listing must not take hold of an accelerator.
 
 import dataclasses
 import functools
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unmasq.files.model_card import read_card
 from unmasq.files.weight_file import WEIGHTS, WeightFacts, glance_at, read_weight_file
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.readouts import Readout
@@ -68,8 +68,7 @@ class ModelFile:
     @property
     def card(self) -> dict[str, Any]:
         """The model card beside the file, or {}."""
-        path = self.path.with_suffix(".json")
-        return json.loads(path.read_bytes()) if path.exists() else {}
+        return read_card(self.path.with_suffix(".json"))
 
 
 def decoder_name(model_hash: str) -> str:

@@ -17,17 +17,27 @@ def write_card(weights: Path, card: Mapping[str, Any]) -> None:
     write_whole(weights.with_suffix(".md"), card_text(card))
 
 
+def read_card(path: Path) -> dict[str, Any]:
+    """A card's JSON; {} where there is none."""
+    if not path.exists():
+        return {}
+    try:
+        card = json.loads(path.read_bytes())
+        if not isinstance(card, dict):
+            raise ValueError(f"a {type(card).__name__} has no keys")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} must be a model card: {error}. Take it away to go on without."
+        ) from error
+    return card
+
+
 def history_of(init: str | Path) -> list[dict[str, Any]]:
     """The runs that made the weights `init`, oldest first, from the card beside them."""
     path = Path(init)
     cards = sorted(path.glob("*.json")) if path.is_dir() else [path.with_suffix(".json")]
     for card_path in cards:
-        try:
-            card = json.loads(card_path.read_bytes()) if card_path.exists() else {}
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{card_path} must be a model card: {error}. Take it away to go on without."
-            ) from error
+        card = read_card(card_path)
         if "model_hash" in card:
             run = {key: card.get(key) for key in ("model_hash", *RUN_FACTS, "stream", "recipe")}
             return [*card.get("history", []), run]

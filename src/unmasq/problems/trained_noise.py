@@ -102,10 +102,12 @@ def trained_noise(header: Mapping[str, Any], card: Mapping[str, Any]) -> Trained
     """Of a weight file, or of its card where it is older; else the recipe's p, no single faults."""
     facts = header.get("noise", card.get("noise"))
     if facts is None:
-        recipe = card.get("recipe", {}).get("noise", {})
-        if "p" not in recipe:
+        recipe = card.get("recipe")
+        schedule = recipe.get("noise") if isinstance(recipe, dict) else None
+        if not isinstance(schedule, dict) or not isinstance(schedule.get("p"), float):
             return None
-        facts = {"low": float(f"{recipe['p'] * recipe.get('low', 1):.4g}"), "high": recipe["p"]}
+        p, low = schedule["p"], schedule.get("low", 1.0)
+        facts = {"low": float(f"{p * low:.4g}") if isinstance(low, float) else low, "high": p}
     return TrainedNoise.read(facts)
 
 
