@@ -333,3 +333,12 @@ def test_averaged_weights_come_from_the_newest_whole_checkpoint(run, tmp_path):
 def test_records_are_json_lines(run):
     lines = run.metrics_path.read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [4, 8]
+
+
+def test_weights_that_a_kill_left_half_written_are_swept(run):
+    left, others = run.path / f".{TINY.name}.safetensors.0123456789ab", run.path / ".notes"
+    for path in (left, others):
+        path.write_text("half")
+    run.restore(state_at(99))
+    assert not left.exists()
+    assert others.exists()

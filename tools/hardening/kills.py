@@ -78,10 +78,11 @@ class Train(Victim):
     def finish(self) -> None:
         assert (self.run / "tiny.safetensors").read_bytes() == self.weights, "other weights"
         assert _losses(self.run) == self.losses, "other metrics"
-        assert not list(self.run.glob(".*")), "temporary files are left"
         json.loads((self.run / "tiny.json").read_text())
+        left = [path.name for path in self.run.glob(".*")]
         shutil.rmtree(self.run)
         self.steps = 0
+        assert not left, f"temporary files are left: {left}"
 
 
 def _losses(run: Path) -> list[tuple[int, float]]:

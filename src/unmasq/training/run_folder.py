@@ -7,6 +7,7 @@ does not know are dropped, since they are made again. All processes of a run mus
 
 import contextlib
 import errno
+import glob
 import json
 import os
 import platform
@@ -188,8 +189,9 @@ class RunFolder:
             manifest = self.path / shard.name.rsplit("-", 1)[0]
             if not any(manifest.with_suffix(end).exists() for end in (".json", ".broken")):
                 shard.unlink()
-        for name in ("step-*", "metrics.jsonl.*"):
-            for temporary in self.path.glob(f".{name}"):
+        name = from_json((self.path / "config.json").read_bytes()).name
+        for start in ("step-", "metrics.jsonl.", f"{name}."):  # one process writes here
+            for temporary in self.path.glob(f".{glob.escape(start)}*"):
                 temporary.unlink()
 
 
