@@ -13,8 +13,12 @@ HARDEN = Path(__file__).parents[1] / "tools" / "harden.py"
 
 @pytest.mark.parametrize(
     "words",
-    [("inputs", "--count", 250, "--seed", 0), ("kills", "--count", 6, "--only", "evaluate")],
-    ids=["inputs", "kills"],
+    [
+        pytest.param(("inputs", "--count", 250, "--seed", 0), id="inputs"),
+        pytest.param(
+            ("kills", "--count", 6, "--only", "evaluate"), id="kills", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_nothing_is_found(words, tmp_path):
     result = subprocess.run(
