@@ -1,6 +1,5 @@
 """The demo says what it decodes, decodes it, and says how to go on."""
 
-import dataclasses
 import re
 import subprocess
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from command_line import refusal, run
-from tiny_network import CONFIG, write_tiny_network
+from tiny_network import write_tiny_network
 from unmasq.cli import demo
 from unmasq.codes import get_code
 from unmasq.decoding.model_store import find_model
@@ -23,9 +22,8 @@ ROW = re.compile(
 def small(tmp_path, monkeypatch):
     """An untrained network for the smallest code takes the place of the shipped one."""
     path = tmp_path / "small.safetensors"
-    config = dataclasses.replace(CONFIG, encoder_layers=1)
-    monkeypatch.setattr("tiny_network.CONFIG", config)
-    write_tiny_network(path, problem_from_code(get_code("bb18"), "circuit", 0.006, 2, "X"))
+    problem = problem_from_code(get_code("bb18"), "circuit", 0.006, 2, "X")
+    write_tiny_network(path, problem, encoder_layers=1)
     monkeypatch.setattr(demo, "MODEL", str(path))
 
 

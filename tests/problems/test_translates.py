@@ -11,6 +11,7 @@ import pytest
 from unmasq.codes import get_code
 from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.views import Views
+from unmasq.models.views import moved as moved_memory
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
 from unmasq.shots.sampling import ShotSampler
@@ -64,7 +65,8 @@ def test_a_view_is_what_the_encoder_makes_of_the_translated_shot(basis, bp_itera
     views = Views(translates)
     elements = jnp.array([0, 5, views.order - 1], jnp.int32)
     memory = eqx.filter_jit(network.encode)(shots.syndrome)
-    seen, logicals = eqx.filter_jit(views)(memory, shots.logicals, shots.syndrome, elements)
+    seen = eqx.filter_jit(moved_memory)(memory, views.sources[elements])
+    logicals = eqx.filter_jit(views)(shots.logicals, shots.syndrome, elements)
     by_shot = seen.reshape(memory.shape[0], 6, 3, -1)
     for number, element in enumerate(elements.tolist()):
         sources = translates.sources[element]

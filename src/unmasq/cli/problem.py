@@ -62,7 +62,7 @@ def problem(
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print sizes and ids.")] = False,
 ) -> None:
-    """Write circuit.stim, model.dem and problem.safetensors (for basis XZ, the last alone).
+    """Write circuit.stim, model.dem and problem.safetensors.
 
     Frames of an own circuit or model come from --rounds (all frames alike), else from the
     coordinates of the detectors, whose last entry is the round.

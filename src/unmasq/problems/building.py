@@ -176,7 +176,7 @@ def problem_from_matrices(
     """From H, L (dense or sparse) and priors; equal columns merge. Detectors are frame-major.
 
     >>> problem_from_matrices([[1, 1, 0], [0, 1, 1]], [[1, 0, 0]], [0.1, 0.2, 0.1], name="rep")
-    DecodingProblem(rep, custom noise, basis X, p = 0.2: 2 detectors, 3 faults, 1 logical)
+    DecodingProblem(rep, custom noise, basis ?, p = 0.2: 2 detectors, 3 faults, 1 logical)
     """
     h = _as_sparse_bits(check_matrix, "check_matrix")
     logical = _as_sparse_bits(logical_matrix, "logical_matrix")
