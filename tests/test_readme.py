@@ -24,6 +24,7 @@ SHORTER = {
     "unmasq problem bb72": (),
     "sinter collect --circuits bb72/circuit.stim": (("--max_shots 256", "--max_shots 3"),),
     "stim gen": (),
+    "stim detect": (),
     "unmasq problem --circuit d3.stim": (),
 }
 # The others take minutes, or other files; their options are checked against --help.

@@ -197,7 +197,7 @@ def test_detectors_and_observables_are_deterministic(basis):
     ("arguments", "message"),
     [
         ({"rounds": 0}, "rounds must be at least 1: got 0"),
-        ({"basis": "Y"}, "basis must be X or Z: got 'Y'"),
+        ({"basis": "Y"}, "basis must be X or Z (XZ for a problem of both): got 'Y'"),
         (
             {"code": css_code([[1, 1, 1, 1], [0, 0, 0, 0]], [[1, 1, 1, 1]])},
             "every X check must touch a qubit: got none in row 1. Drop the row.",

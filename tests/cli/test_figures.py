@@ -115,7 +115,7 @@ def test_a_title_is_for_one_figure(capsys, results):
 
 def test_an_unknown_format_is_refused_before_anything_is_read(capsys, tmp_path):
     err = refusal(capsys, "figures", "--from", tmp_path / "no", "--format", "doc")
-    assert "figure must end in one of" in err
+    assert "--format must be png, pdf, svg: got 'doc'" in err
 
 
 @pytest.mark.parametrize(

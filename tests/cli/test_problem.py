@@ -67,6 +67,18 @@ def test_both_bases_are_a_problem_without_a_circuit(capsys, tmp_path):
     assert load_problem(tmp_path / "problem.safetensors").structure_id == record["structure_id"]
 
 
+def test_a_folder_with_another_problem_is_refused_and_kept(capsys, tmp_path):
+    words = ("problem", "bb18", "--rounds", 2, "--out", tmp_path, "--p")
+    assert run(capsys, *words, 0.003)[0] == 0
+    assert run(capsys, *words, 0.004)[0] == 0  # the same experiment
+    before = (tmp_path / "problem.safetensors").read_bytes()
+    err = refusal(capsys, *words, 0.004, "--basis", "Z")
+    assert "--out must not hold another problem than" in err
+    assert (tmp_path / "problem.safetensors").read_bytes() == before
+    (tmp_path / "problem.safetensors").write_bytes(before[:50])
+    assert "none that can be read" in refusal(capsys, *words, 0.003)
+
+
 def test_rounds_default_to_the_distance_and_the_basis_to_x(capsys, tmp_path):
     assert run(capsys, "problem", "bb18", "--p", 0.003, "--out", tmp_path)[0] == 0
     problem = load_problem(tmp_path / "problem.safetensors")
@@ -166,7 +178,7 @@ BB18 = ("bb18", "--p", "0.003")
         (("--dem", "wide.dem"), "must have at most 20,000,000 detectors: got 4,000,000,000"),
         (("--circuit", "endless.stim"), "must have at most 20,000,000 elementary errors: got 3,0"),
         (("--circuit", "faint.stim"), "rates of the circuit must be 0 or at least 1e-12: got 1e-"),
-        ((*BB18, "--basis", "Y"), "basis must be X or Z: got 'Y'"),
+        ((*BB18, "--basis", "Y"), "basis must be X or Z (XZ for a problem of both): got 'Y'"),
         ((*BB18, "--noise", "gaussian"), "noise must be circuit or code-capacity: got 'gaussian'"),
         ((*BB18, "--noise", "circuit 1:2"), "or circuit a:b:c:d with the rates of CNOTs"),
         ((*BB18, "--single-frame"), "--single-frame must go with --circuit or --dem"),

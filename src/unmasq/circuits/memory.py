@@ -37,7 +37,7 @@ def memory_circuit(
     if rounds < 1:
         raise ValueError(f"rounds must be at least 1: got {rounds}.")
     if basis not in ("X", "Z"):
-        raise ValueError(f"basis must be X or Z: got '{basis}'.")
+        raise ValueError(f"basis must be X or Z (XZ for a problem of both): got '{basis}'.")
     for kind, checks in (("X", code.checks_x), ("Z", code.checks_z)):
         empty = np.flatnonzero(~checks.any(axis=1))
         if empty.size:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NAMES = "names.json"  # in the folder: what single networks are called, "unmasq-<hash8>" to words
 PUBLISHED = "published.json"  # rates of others: CSV's stem to name to [p, rate] pairs
 Published = dict[str, list[tuple[float, float]]]
+FORMATS = ("png", "pdf", "svg")
 MIN_VALUES = 3  # of p or T that make a line
 SWEEP = "-steps"  # ends the name of a sweep's figure
 
@@ -46,9 +47,10 @@ def figures(
     There is one figure for every CSV with three values of p, and one for every model that was
     asked with three values of T. A file that ends in .svg, .pdf or .png also holds its numbers.
     """
-    from unmasq.report.figure_files import check_figure_path, numbers_of, save_figure
+    from unmasq.report.figure_files import numbers_of, save_figure
 
-    check_figure_path(f"figure.{file_format}")
+    if file_format not in FORMATS:
+        raise ValueError(f"--format must be {', '.join(FORMATS)}: got '{file_format}'.")
     paths = sorted(source.glob("*.csv"))
     if not paths:
         raise ValueError(f"--from must be a folder with CSVs of `unmasq evaluate`: got {source}.")

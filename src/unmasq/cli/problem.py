@@ -206,6 +206,7 @@ def _write(
     from unmasq.files.atomic import write_whole
     from unmasq.problems.problem_file import save_problem
 
+    _require_no_other(out, built)
     texts = {out / CIRCUIT: circuit, out / MODEL: dem}
     files = [*(file for file, text in texts.items() if text is not None), out / PROBLEM]
     for file in files[:-1]:
@@ -243,6 +244,23 @@ def _write(
         counts = ", ".join(f"{kind} {' '.join(map(str, per_tick[kind]))}" for kind in "XZ")
         print(f"schedule: {schedule}; CNOTs tick by tick: {counts}")
     print(f"symmetry: {_symmetry_text(built)}")
+
+
+def _require_no_other(out: Path, built: "DecodingProblem") -> None:
+    """Refuses a folder that holds another problem; the same at another p is written again."""
+    from unmasq.problems.problem_file import load_problem
+
+    if not (out / PROBLEM).is_file():
+        return
+    try:
+        found = load_problem(out / PROBLEM).structure_id
+    except ValueError:
+        found = "none that can be read"
+    if found != built.structure_id:
+        raise ValueError(
+            f"--out must not hold another problem than {built.structure_id}: {out / PROBLEM} has "
+            f"{found}. Name another folder, or remove it."
+        )
 
 
 def _schedule_record(schedule: "Schedule") -> dict[str, Any]:

@@ -161,8 +161,11 @@ def _say_what_comes(
     from unmasq.recipes.chosen import chosen_words
 
     display.say(chosen_words(problem, config))
-    length = times.fit_minutes or times.minutes
-    told = f"it takes {length:g} minutes" if length else f"it takes {config.num_updates} updates"
+    told = f"it takes {config.num_updates} updates"
+    if times.fit_minutes is not None:
+        told = f"it takes {times.fit_minutes:g} minutes"
+    elif times.minutes is not None:
+        told += f", or stops after {times.minutes:g} minutes"
     table = f", then comes a table beside {' and '.join(rivals(problem))}" if compare_shots else ""
     display.say(f"{told}{table}")
 

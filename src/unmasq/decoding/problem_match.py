@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import stim
 
 _TRAIN = (
-    "Train one: `unmasq problem --circuit FILE.stim --out DIR`, then `unmasq train RECIPE "
+    "Train one: `unmasq problem --circuit FILE.stim --out DIR`, then `unmasq train own "
     "--problem DIR/problem.safetensors`; sinter finds it where UNMASQ_MODELS names its folder."
 )
 

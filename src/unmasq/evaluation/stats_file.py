@@ -154,7 +154,7 @@ def _column_names(header: str, path: Path) -> list[str]:
     if not set(COLUMNS[:-1]) <= set(names):
         raise ValueError(
             f"{path} must be a CSV of sinter, with columns {','.join(COLUMNS)}: got "
-            f"{header[:60]!r}. Save to another file."
+            f"{header[:60]!r}. Name another file."
         )
     return names
 

@@ -59,6 +59,8 @@ class RunTimes:
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise ValueError(f"{name} must be at least 0: got {value}.")
+        if self.fit_minutes == 0:
+            raise ValueError("fit_minutes must be above 0: got 0. Nothing would be learnt.")
 
 
 def train(
