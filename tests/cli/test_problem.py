@@ -79,6 +79,13 @@ def test_a_folder_with_another_problem_is_refused_and_kept(capsys, tmp_path):
     assert "none that can be read" in refusal(capsys, *words, 0.003)
 
 
+def test_an_empty_folder_name_writes_nothing(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    err = refusal(capsys, "problem", "bb18", "--p", 0.003, "--rounds", 2, "--out", "")
+    assert "--out must name a folder: got nothing" in err
+    assert not list(tmp_path.iterdir())
+
+
 def test_rounds_default_to_the_distance_and_the_basis_to_x(capsys, tmp_path):
     assert run(capsys, "problem", "bb18", "--p", 0.003, "--out", tmp_path)[0] == 0
     problem = load_problem(tmp_path / "problem.safetensors")

@@ -18,8 +18,20 @@ CIRCUIT, MODEL, PROBLEM = "circuit.stim", "model.dem", "problem.safetensors"
 T = TypeVar("T")
 
 
+def _named(folder: str) -> Path:
+    """An empty name would mean the current folder, which a user names '.'."""
+    if not folder:
+        raise ValueError("--out must name a folder: got nothing. Use . for the current one.")
+    return Path(folder)
+
+
 def problem(
-    out: Annotated[Path, typer.Option(help="Folder for the files; made where missing.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=_named, metavar="<path>", help="Folder for the files; made where missing."
+        ),
+    ],
     code: Annotated[
         str | None, typer.Argument(help="Name from `unmasq codes`: bb72, bb:l,m,A,B, toric:4 ...")
     ] = None,
