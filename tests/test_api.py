@@ -68,9 +68,11 @@ def test_the_command_says_what_it_does_and_ends_with_a_table(problem, tmp_path, 
 
 def test_the_recipe_follows_symmetry_graph_and_device(problem):
     config = chosen_recipe(problem, accelerator=False)
-    assert (config.name, config.noise.p) == ("my-torus", problem.p)
+    assert (config.name, config.evaluate_p) == ("my-torus", (problem.p,))
+    assert config.noise.p * config.noise.low < problem.p < config.noise.p  # harder shots teach more
     assert (config.network.mixing, config.network.ties) == ("messages", "tied")
     assert config.translate_masks
+    assert config.stages == ()
     large = chosen_recipe(problem, accelerator=True)
     assert large.batch_size > config.batch_size
     assert (large.compute_dtype, config.compute_dtype) == ("bfloat16", "float32")
@@ -81,6 +83,12 @@ def test_the_recipe_follows_symmetry_graph_and_device(problem):
     assert (free.network.mixing, free.network.ties, free.translate_masks) == (
         "messages", "free", False,
     )  # fmt: skip
+    assert [(stage.first, stage.last) for stage in free.stages] == [(1, -1)]
+
+
+def test_the_hardest_shots_are_no_coin_tosses():
+    problem = unmasq.problem_from_matrices(np.eye(3, dtype=np.uint8), [[1, 1, 1]], [0.3] * 3)
+    assert chosen_recipe(problem, accelerator=False).noise.p == 0.5
 
 
 def test_an_error_model_gets_attention_and_is_told_so():

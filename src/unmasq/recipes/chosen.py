@@ -10,19 +10,33 @@ import re
 from unmasq.models import NetworkConfig
 from unmasq.problems.problem import DecodingProblem
 from unmasq.recipes.own import RECIPE
-from unmasq.training.config import RUN_FILES, OptimizerConfig, TrainConfig
+from unmasq.training.config import (
+    RUN_FILES,
+    NoiseSchedule,
+    OptimizerConfig,
+    Stage,
+    TrainConfig,
+)
 
-SMALL_CPU, LARGE_CPU = 2_000, 20_000  # frames times checks times relations: work of one shot
+SMALL_CPU = 2_000  # detectors times relations, the work of a shot, up to which batches are larger
+HARDER = 2.5  # trained is up to this multiple of the problem's p: harder shots teach more
+EASIEST = 0.25  # of that
+ALL_FRAMES = 0.6  # of a run without symmetry has losses on every frame
 
 
 def chosen_recipe(problem: DecodingProblem, *, accelerator: bool) -> TrainConfig:
     """What `unmasq train own` and `unmasq.train` run; named after the problem."""
-    noise = dataclasses.replace(RECIPE.noise, p=problem.p)
-    base = dataclasses.replace(RECIPE, name=model_name(problem.name), noise=noise)
+    hardest = min(HARDER * problem.p, 0.5)
+    base = dataclasses.replace(
+        RECIPE,
+        name=model_name(problem.name),
+        noise=NoiseSchedule(float(f"{hardest:.4g}"), low=EASIEST),
+        evaluate_p=(problem.p,),
+    )
     if problem.tanner is None:
         return base
     work = problem.num_detectors * problem.tanner.num_relations
-    width = 128 if accelerator else 64 if work < LARGE_CPU else 32
+    width = 128 if accelerator else 32
     tied = problem.symmetry is not None
     network = NetworkConfig(
         width=width,
@@ -45,6 +59,8 @@ def chosen_recipe(problem: DecodingProblem, *, accelerator: bool) -> TrainConfig
         network=network,
         optimizer=optimizer,
         translate_masks=tied,
+        # Without translates of a shot, the logicals of its first frames are what more there is.
+        stages=() if tied or problem.num_rounds < 2 else (Stage(1, -1, ALL_FRAMES),),
         compute_dtype="bfloat16" if accelerator else "float32",
         generator="rbg" if accelerator else "threefry2x32",
     )
