@@ -52,6 +52,14 @@ def test_translations_take_check_i_to_check_i_plus_g(arguments):
             np.testing.assert_array_equal(moved, checks[moved_sites])
 
 
+def test_translations_of_a_torus():
+    images = BicycleShape(2, 3, ((0, 0),), ((0, 0),)).qubit_images()
+    assert images.shape == (6, 12)
+    assert images[0].tolist() == list(range(12))
+    assert images[1].tolist() == [1, 2, 0, 4, 5, 3, 7, 8, 6, 10, 11, 9]
+    assert images[3].tolist() == [3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8]
+
+
 @given(shapes())
 def test_duality_takes_x_check_i_to_z_check_minus_i_and_back(arguments):
     shape = BicycleShape(*arguments)

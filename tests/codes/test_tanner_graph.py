@@ -14,7 +14,7 @@ BICYCLES = ["bb18", "bb36", "bb72", "bb108", "bb144", "bb288"]
 @pytest.mark.parametrize("name", BICYCLES)
 def test_edges_are_the_ones_of_the_check_matrices(name):
     code = get_code(name)
-    graph = code.bicycle.tanner_graph()
+    graph = code.schedule.tanner_graph()
     checks = np.zeros((graph.num_checks, graph.num_qubits), np.uint8)
     checks[graph.check, graph.qubit] = 1
     assert np.array_equal(checks, np.concatenate([code.checks_x, code.checks_z]))
@@ -26,7 +26,7 @@ def test_edges_are_the_ones_of_the_check_matrices(name):
 @pytest.mark.parametrize("name", BICYCLES)
 def test_relations_are_the_orbits_under_translations_for_every_bicycle_code(name):
     code = get_code(name)
-    graph = code.bicycle.tanner_graph()
+    graph = code.schedule.tanner_graph()
     images = code.symmetries["X"].check_images
     orbits = graph.under(images, code.bicycle.qubit_images())
     names = [f"X{tick}" for tick in range(2, 8)] + [f"Z{tick}" for tick in range(1, 7)]
@@ -38,7 +38,7 @@ def test_relations_are_the_orbits_under_translations_for_every_bicycle_code(name
 def test_duality_joins_relations_of_x_and_z_checks():
     code = get_code("bb18")
     images = code.symmetries["XZ"].check_images
-    joined = code.bicycle.tanner_graph().under(images, images)
+    joined = code.schedule.tanner_graph().under(images, images)
     assert joined.names == ("X2+Z6", "X3+Z4", "X4+Z3", "X5+Z5", "X6+Z1", "X7+Z2")
 
 

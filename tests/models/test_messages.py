@@ -68,7 +68,7 @@ def row_graph() -> TannerGraph:
 
 
 def graphs():
-    bicycle = get_code("bb18").bicycle.tanner_graph()
+    bicycle = get_code("bb18").schedule.tanner_graph()
     images = get_code("bb18").symmetries["XZ"].check_images
     return {"bb18": bicycle, "bb18 with duality": bicycle.under(images, images), "row": row_graph()}
 

@@ -7,52 +7,24 @@ terms a of A and R sites i + b for those of B; Z check i touches L sites i - b a
 
 import dataclasses
 import re
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from unmasq.codes.gf2 import Bits
 from unmasq.codes.schedule import Schedule
-from unmasq.codes.symmetry import Indices, torus_translations
-from unmasq.codes.tanner_graph import TannerGraph
+from unmasq.codes.symmetry import Indices
 
 Term = tuple[int, int]  # (u, v) for x^u y^v
 _TERM = re.compile(r"1|(?:x\^?(\d*))?(?:y\^?(\d*))?")
 
 
-class Contact(NamedTuple):
-    """All checks of a type touch a data qubit at a tick, each through one term of a polynomial."""
-
-    tick: int
-    check_type: str  # "X" or "Z"
-    polynomial: str  # "a" or "b"
-    term: int  # 0 for A1 or B1
-
-    @property
-    def name(self) -> str:
-        return f"{self.check_type}{self.tick}"
-
-    @property
-    def on_left(self) -> bool:
-        """X checks touch left data through A, Z checks through B."""
-        return (self.check_type == "X") == (self.polynomial == "a")
-
-
-# The CNOTs of one round, for three terms each in A and B.
-SCHEDULE = (
-    Contact(1, "Z", "a", 0),
-    Contact(2, "X", "a", 1),
-    Contact(2, "Z", "a", 2),
-    Contact(3, "X", "b", 1),
-    Contact(3, "Z", "b", 0),
-    Contact(4, "X", "b", 0),
-    Contact(4, "Z", "b", 1),
-    Contact(5, "X", "b", 2),
-    Contact(5, "Z", "b", 2),
-    Contact(6, "X", "a", 0),
-    Contact(6, "Z", "a", 1),
-    Contact(7, "X", "a", 2),
-)
+# A round of CNOTs, for three terms each in A and B: the term by which all checks of a type touch
+# their qubit in ticks 1 to 7.
+SCHEDULE = {
+    "X": (None, "A2", "B2", "B1", "B3", "A1", "A3"),
+    "Z": ("A1", "A3", "B1", "B2", "B3", "A2", None),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,12 +54,14 @@ class BicycleShape:
     def sites(self) -> int:
         return self.l * self.m
 
+    def site(self, u: ArrayLike, v: ArrayLike) -> Indices:
+        """The number of x^u y^v, exponents taken modulo l and m."""
+        return (np.asarray(u) % self.l * self.m + np.asarray(v) % self.m).astype(np.int32)
+
     def shift(self, term: Term, sign: int = 1) -> Indices:
         """Site i + term (or i - term) for each site i."""
         u, v = np.divmod(np.arange(self.sites), self.m)
-        return (((u + sign * term[0]) % self.l) * self.m + (v + sign * term[1]) % self.m).astype(
-            np.int32
-        )
+        return self.site(u + sign * term[0], v + sign * term[1])
 
     def checks(self) -> tuple[Bits, Bits]:
         """H_X and H_Z."""
@@ -100,28 +74,27 @@ class BicycleShape:
         """Whether `SCHEDULE` names all its terms."""
         return len(self.a) == len(self.b) == 3
 
-    def touched(self, contact: Contact) -> Indices:
-        """The data qubit that each check, site by site, touches by this contact."""
-        term = (self.a if contact.polynomial == "a" else self.b)[contact.term]
-        sites = self.shift(term, sign=1 if contact.check_type == "X" else -1)
-        return sites if contact.on_left else (sites + self.sites).astype(np.int32)
-
     def schedule(self) -> Schedule:
         """The ticks of `SCHEDULE`, check by check."""
         assert self.has_schedule
-        sites = np.arange(self.sites)
         ticks = {kind: np.zeros((self.sites, 2 * self.sites), np.int32) for kind in "XZ"}
-        for contact in SCHEDULE:
-            ticks[contact.check_type][sites, self.touched(contact)] = contact.tick
+        for kind, names in SCHEDULE.items():
+            for tick, name in enumerate(names, start=1):
+                if name is not None:
+                    ticks[kind][np.arange(self.sites), self._touched(kind, name)] = tick
         return Schedule(ticks["X"], ticks["Z"])
 
-    def tanner_graph(self) -> TannerGraph:
-        """Checks (X, then Z) and qubits, with one relation for each contact of the schedule."""
-        return self.schedule().tanner_graph()
+    def _touched(self, kind: str, name: str) -> Indices:
+        """The qubit that each check of a type touches by a term, such as A2."""
+        term = (self.a if name[0] == "A" else self.b)[int(name[1]) - 1]
+        if kind == "X":
+            return self.shift(term) + (0 if name[0] == "A" else self.sites)
+        return self.shift(term, sign=-1) + (0 if name[0] == "B" else self.sites)
 
     def qubit_images(self) -> Indices:
-        """Translations of the qubits: row g, as in `torus_translations`."""
-        sites = torus_translations(self.l, self.m)
+        """Translations of the qubits: row g = u*m + v moves each site i by x^u y^v."""
+        u, v = np.divmod(np.arange(self.sites), self.m)
+        sites = self.site(u[:, None] + u, v[:, None] + v)
         return np.concatenate([sites, sites + self.sites], axis=1).astype(np.int32)
 
     def dual_qubits(self) -> Indices:
@@ -132,7 +105,7 @@ class BicycleShape:
     def inverse_sites(self) -> Indices:
         """Site -i for each site i."""
         u, v = np.divmod(np.arange(self.sites), self.m)
-        return ((-u % self.l) * self.m + (-v % self.m)).astype(np.int32)
+        return self.site(-u, -v)
 
 
 def parse_polynomial(text: str) -> tuple[Term, ...]:
