@@ -13,7 +13,7 @@ from baselines.small_problems import (
 )
 from statistical import assert_rate
 from unmasq.baselines import make_baseline
-from unmasq.baselines.bp4 import QuaternaryBpOsd
+from unmasq.baselines.bp4 import NUM_ITERATIONS, QuaternaryBpOsd
 from unmasq.baselines.osd import ordered_statistics
 from unmasq.codes import get_code
 from unmasq.models.quaternary import min_sum, run_bp4
@@ -78,7 +78,7 @@ def test_the_predicted_error_has_the_syndrome(bb18):
 
 def test_the_settings_are_the_papers(bb18):
     decoder = make_baseline("bp4-osd10", bb18)
-    assert decoder._num_iterations == 100
+    assert NUM_ITERATIONS == 100
     assert decoder._check_rule is min_sum(0.5)
     assert decoder._osd_x.order == decoder._osd_z.order == 10
     assert make_baseline("bp4-osd0", bb18)._osd_x.order == 0

@@ -5,7 +5,7 @@ import pytest
 
 from baselines.small_problems import sampled_shots
 from unmasq.baselines import make_baseline
-from unmasq.baselines.tesseract import error_model
+from unmasq.baselines.adapter import error_model
 from unmasq.codes import get_code
 from unmasq.problems.building import problem_from_code, problem_from_dem, problem_from_matrices
 

@@ -2,12 +2,18 @@
 
 import abc
 import importlib
+from collections.abc import Iterable
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unmasq.problems.faults import FaultKey
 from unmasq.problems.problem import DecodingProblem
 from unmasq.shots.batches import check_syndromes
+
+if TYPE_CHECKING:
+    import stim
 
 
 class MissingExtraError(ImportError, ValueError):
@@ -40,6 +46,7 @@ class Baseline(abc.ABC):
     """
 
     decodes_batches = False  # shot after shot, on one core
+    _arguments: tuple  # that it was made with
 
     def __init__(self, name: str, problem: DecodingProblem, detectors: str) -> None:
         self.name = name
@@ -47,6 +54,9 @@ class Baseline(abc.ABC):
         self.num_logicals = problem.num_logicals
         self._problem = problem
         self._rows, self._seen = seen_problem(problem, detectors)
+
+    def __reduce__(self) -> tuple:
+        return type(self), self._arguments
 
     def decode_batch(self, syndromes: np.ndarray) -> np.ndarray:
         syndromes = check_syndromes(syndromes, self.num_detectors)[:, self._rows]
@@ -59,6 +69,27 @@ class Baseline(abc.ABC):
     @abc.abstractmethod
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
         """(B, M') uint8 to (B, K) bits; B > 0 and no row is all 0."""
+
+
+def error_model(
+    problem: DecodingProblem, faults: Iterable[tuple[FaultKey, float]] | None = None
+) -> "stim.DetectorErrorModel":
+    """The problem, or other faults of its detectors and logicals, as Stim's error model."""
+    import stim
+
+    if faults is None:
+        faults = zip(problem.faults(), problem.priors.tolist(), strict=True)
+    dem = stim.DetectorErrorModel()
+    for (detectors, logicals), prior in faults:
+        targets = [stim.target_relative_detector_id(d) for d in detectors]
+        targets += [stim.target_logical_observable_id(k) for k in logicals]
+        dem.append("error", prior, targets)
+    # Detectors and logicals that no fault reaches count too.
+    for d in range(problem.num_detectors):
+        dem.append("detector", [], [stim.target_relative_detector_id(d)])
+    for k in range(problem.num_logicals):
+        dem.append("logical_observable", [], [stim.target_logical_observable_id(k)])
+    return dem
 
 
 def seen_problem(problem: DecodingProblem, detectors: str) -> tuple[np.ndarray, DecodingProblem]:

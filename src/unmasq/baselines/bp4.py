@@ -12,7 +12,9 @@ from unmasq.codes import gf2
 from unmasq.models.quaternary import Neighbours, QubitOdds, min_sum, neighbours_of, run_bp4
 from unmasq.problems.pauli_channel import pauli_channel
 from unmasq.problems.problem import DecodingProblem
+from unmasq.shots.batches import cut, pad, padded_size
 
+NUM_ITERATIONS = 100
 # Most shots converge within a few iterations; only the others are run to the end.
 _FIRST_ITERATIONS = 8
 # Batches are padded to powers of two between these, so that few sizes are compiled. A single shot
@@ -39,13 +41,11 @@ class QuaternaryBpOsd(Baseline):
         problem: DecodingProblem,
         name: str = "bp4-osd10",
         osd_order: int = 10,
-        num_iterations: int = 100,
         scaling: float = 0.5,
     ) -> None:
         super().__init__(name, problem, "xz")
-        self._arguments = (problem, name, osd_order, num_iterations, scaling)
+        self._arguments = (problem, name, osd_order, scaling)
         self._channel = pauli_channel(problem)
-        self._num_iterations = num_iterations
         self._check_rule = min_sum(scaling)
         self._graph_x = _on_device(neighbours_of(self._channel.checks_x))
         self._graph_z = _on_device(neighbours_of(self._channel.checks_z))
@@ -54,9 +54,6 @@ class QuaternaryBpOsd(Baseline):
         self._channel_odds = QubitOdds(*(jnp.asarray(each, jnp.float32) for each in odds))
         self._osd_x = _Osd(self._channel.checks_x, z + y, osd_order)
         self._osd_z = _Osd(self._channel.checks_z, x + y, osd_order)
-
-    def __reduce__(self) -> tuple:
-        return type(self), self._arguments
 
     def warm_up(self, shots: int) -> None:
         """Compiles all that so many shots may need, whatever they are."""
@@ -80,21 +77,21 @@ class QuaternaryBpOsd(Baseline):
         """X and Z bits of each qubit's predicted error, both (B, n) bool."""
         n = len(self._channel.probabilities)
         x_errors, z_errors = np.zeros((2, len(syndromes), n), bool)
-        for start in range(0, len(syndromes), _MAX_BATCH):
-            part = slice(start, start + _MAX_BATCH)
+        for part in cut(len(syndromes), _MAX_BATCH):
             x_errors[part], z_errors[part] = self._decode_part(syndromes[part].astype(bool))
         return x_errors, z_errors
 
     def _decode_part(self, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         syndrome_x = syndromes[:, self._channel.rows_x]
         syndrome_z = syndromes[:, self._channel.rows_z]
-        first = min(_FIRST_ITERATIONS, self._num_iterations)
-        x_errors, z_errors, _, _, converged = self._run_bp(syndrome_x, syndrome_z, first)
+        x_errors, z_errors, _, _, converged = self._run_bp(
+            syndrome_x, syndrome_z, _FIRST_ITERATIONS
+        )
         late = np.flatnonzero(~converged)
         if late.size == 0:
             return x_errors, z_errors
         x_errors[late], z_errors[late], x_odds, z_odds, converged = self._run_bp(
-            syndrome_x[late], syndrome_z[late], self._num_iterations
+            syndrome_x[late], syndrome_z[late], NUM_ITERATIONS
         )
         failed = late[~converged]
         if failed.size:
@@ -148,14 +145,13 @@ class _Osd:
 
 
 def _padded(shots: np.ndarray) -> np.ndarray:
-    """The last shot repeated up to a size that is compiled."""
-    missing = _padded_size(len(shots)) - len(shots)
-    return np.concatenate([shots, np.repeat(shots[-1:], missing, axis=0)])
+    """Up to a size that is compiled."""
+    return pad(shots, _padded_size(len(shots)))
 
 
 def _padded_size(shots: int) -> int:
     """Itself for a single shot, else a power of two from `_MIN_BATCH` on."""
-    return 1 if shots == 1 else max(_MIN_BATCH, 1 << (shots - 1).bit_length())
+    return 1 if shots == 1 else max(_MIN_BATCH, padded_size(shots))
 
 
 def _on_device(graph: Neighbours) -> Neighbours:

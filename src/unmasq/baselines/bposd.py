@@ -55,9 +55,6 @@ class BpOsd(Baseline):
             schedule="parallel",
         )
 
-    def __reduce__(self) -> tuple:
-        return type(self), self._arguments
-
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
         predictions = np.zeros((len(syndromes), self.num_logicals), np.uint8)
         explained = ~((syndromes @ self._dependencies) & 1).any(axis=1)

@@ -77,9 +77,6 @@ class LikeliestCoset(Baseline):
         self._x = float(channel.probabilities[0, 1] / channel.probabilities[0, 0])
         self._errors = ErrorList(channel, problem.num_detectors)
 
-    def __reduce__(self) -> tuple:
-        return type(self), self._arguments
-
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
         unique, which = np.unique(syndromes, axis=0, return_inverse=True)
         best = np.array([self.cosets(syndrome).best for syndrome in unique])
@@ -257,14 +254,7 @@ def _packed(bits: np.ndarray) -> np.ndarray:
 
 def _uniform_channel(problem: DecodingProblem, name: str) -> PauliChannel:
     """The qubits of the problem, refused unless X, Z and Y of all of them are equally likely."""
-    try:
-        channel = pauli_channel(problem)
-    except ValueError as error:
-        raise ValueError(
-            f"{name} must have code-capacity noise, an X, a Y and a Z fault for each qubit: got "
-            f"{problem.name!r} with {problem.noise} noise and {problem.num_faults} faults. "
-            "Use bposd-xz or relay-xz."
-        ) from error
+    channel = pauli_channel(problem, name)
     errors = channel.probabilities[:, 1:]
     unequal = np.argwhere(~np.isclose(errors, errors[0, 0], rtol=1e-6, atol=0))
     if len(unequal):

@@ -5,16 +5,12 @@ made of such faults: one that flips more is split into them, as Stim's `decompos
 """
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unmasq.baselines.adapter import Baseline, import_extra
+from unmasq.baselines.adapter import Baseline, error_model, import_extra
 from unmasq.problems.faults import FaultKey, merge_faults
 from unmasq.problems.problem import DecodingProblem
-
-if TYPE_CHECKING:
-    import stim
 
 Parts = list[FaultKey]
 
@@ -26,10 +22,8 @@ class Matching(Baseline):
         super().__init__(name, problem, "xz")
         self._arguments = (problem, name)
         package = import_extra("pymatching", "pymatching")
-        self._decoder = package.Matching.from_detector_error_model(_split_model(problem))
-
-    def __reduce__(self) -> tuple:
-        return type(self), self._arguments
+        dem = error_model(problem, _edges(problem))
+        self._decoder = package.Matching.from_detector_error_model(dem)
 
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
         try:
@@ -53,30 +47,15 @@ def is_matchable(problem: DecodingProblem) -> bool:
     return True
 
 
-def _split_model(problem: DecodingProblem) -> "stim.DetectorErrorModel":
-    import stim
-
-    dem = stim.DetectorErrorModel()
-    for detectors, (logicals, prior) in _edges(problem).items():
-        targets = [stim.target_relative_detector_id(d) for d in detectors]
-        targets += [stim.target_logical_observable_id(k) for k in logicals]
-        dem.append("error", prior, targets)
-    for detector in range(problem.num_detectors):
-        dem.append("detector", [], [stim.target_relative_detector_id(detector)])
-    for logical in range(problem.num_logicals):
-        dem.append("logical_observable", [], [stim.target_logical_observable_id(logical)])
-    return dem
-
-
-def _edges(problem: DecodingProblem) -> dict[tuple[int, ...], tuple[tuple[int, ...], float]]:
-    """{detectors: (logicals, prior)}; of edges that differ in their logicals the likeliest."""
+def _edges(problem: DecodingProblem) -> list[tuple[FaultKey, float]]:
+    """With their priors; of edges that differ in their logicals alone the likeliest."""
     parts = zip(_parts_of_faults(problem), problem.priors.tolist(), strict=True)
     merged = merge_faults((edge, prior) for edges, prior in parts for edge in edges)
-    best: dict[tuple[int, ...], tuple[tuple[int, ...], float]] = {}
-    for (detectors, logicals), prior in merged.items():
-        if detectors not in best or best[detectors][1] < prior:
-            best[detectors] = (logicals, prior)
-    return best
+    best: dict[tuple[int, ...], tuple[FaultKey, float]] = {}
+    for edge, prior in merged.items():
+        if edge[0] not in best or best[edge[0]][1] < prior:
+            best[edge[0]] = (edge, prior)
+    return list(best.values())
 
 
 def _parts_of_faults(problem: DecodingProblem) -> list[Parts]:

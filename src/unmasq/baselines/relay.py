@@ -11,6 +11,7 @@ from unmasq.baselines.adapter import Baseline, import_extra
 from unmasq.problems.problem import DecodingProblem
 
 _GAMMA_SEED = 0
+_NUM_LEGS = 300
 
 
 class Relay(Baseline):
@@ -30,10 +31,9 @@ class Relay(Baseline):
         name: str = "relay-xz",
         detectors: str = "xz",
         num_solutions: int = 1,
-        num_legs: int = 300,
     ) -> None:
         super().__init__(name, problem, detectors)
-        self._arguments = (problem, name, detectors, num_solutions, num_legs)
+        self._arguments = (problem, name, detectors, num_solutions)
         relay_bp = import_extra("relay_bp", "relay-bp")
         seen = self._seen
         interval = (-0.226, 0.622)
@@ -44,17 +44,14 @@ class Relay(Baseline):
             alpha=1.0,
             gamma0=0.15,
             pre_iter=80,
-            num_sets=num_legs,
+            num_sets=_NUM_LEGS,
             set_max_iter=60,
-            explicit_gammas=generator.uniform(*interval, (num_legs, seen.num_faults)),
+            explicit_gammas=generator.uniform(*interval, (_NUM_LEGS, seen.num_faults)),
             stop_nconv=num_solutions,
         )
         self._runner = relay_bp.ObservableDecoderRunner(
             decoder, scipy.sparse.csr_matrix(seen.logical_matrix), include_decode_result=False
         )
-
-    def __reduce__(self) -> tuple:
-        return type(self), self._arguments
 
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
         return self._runner.decode_observables_batch(

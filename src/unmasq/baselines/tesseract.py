@@ -1,14 +1,9 @@
 """Tesseract (arXiv:2503.10988), through the optional package `tesseract-decoder`."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from unmasq.baselines.adapter import Baseline, import_extra
+from unmasq.baselines.adapter import Baseline, error_model, import_extra
 from unmasq.problems.problem import DecodingProblem
-
-if TYPE_CHECKING:
-    import stim
 
 
 class Tesseract(Baseline):
@@ -36,31 +31,5 @@ class Tesseract(Baseline):
             ),
         ).compile_decoder()
 
-    def __reduce__(self) -> tuple:
-        return type(self), self._arguments
-
     def _decode_flagged(self, syndromes: np.ndarray) -> np.ndarray:
         return self._decoder.decode_batch(syndromes.astype(np.bool_)).astype(np.uint8)
-
-
-def error_model(problem: DecodingProblem) -> "stim.DetectorErrorModel":
-    """The problem as Stim's error model: one `error` line for each fault, in column order."""
-    import stim
-
-    checks, logicals = problem.check_matrix.tocsc(), problem.logical_matrix.tocsc()
-    dem = stim.DetectorErrorModel()
-    for fault in range(problem.num_faults):
-        targets = [stim.target_relative_detector_id(int(i)) for i in _column(checks, fault)]
-        targets += [stim.target_logical_observable_id(int(k)) for k in _column(logicals, fault)]
-        dem.append("error", float(problem.priors[fault]), targets)
-    # Detectors and logicals that no fault reaches count too.
-    for detector in range(problem.num_detectors):
-        dem.append("detector", [], [stim.target_relative_detector_id(detector)])
-    for logical in range(problem.num_logicals):
-        dem.append("logical_observable", [], [stim.target_logical_observable_id(logical)])
-    return dem
-
-
-def _column(matrix: object, fault: int) -> np.ndarray:
-    """The rows of the nonzero entries of one column of a CSC matrix."""
-    return matrix.indices[matrix.indptr[fault] : matrix.indptr[fault + 1]]  # type: ignore[attr-defined]

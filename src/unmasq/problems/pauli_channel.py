@@ -24,7 +24,7 @@ class PauliChannel:
     probabilities: np.ndarray  # (n, 4) of I, X, Z, Y
 
 
-def pauli_channel(problem: DecodingProblem) -> PauliChannel:
+def pauli_channel(problem: DecodingProblem, asker: str = "Quaternary BP") -> PauliChannel:
     """Finds the qubits of a code-capacity problem: triples of faults X, Z and Y = XZ.
 
     X faults flip Z checks only, Z faults X checks only; the logicals they reach are disjoint too.
@@ -40,19 +40,19 @@ def pauli_channel(problem: DecodingProblem) -> PauliChannel:
     y_faults = np.flatnonzero(hits_x & hits_z)
     n = len(x_faults)
     if not (n == len(z_faults) == len(y_faults) > 0 and 3 * n == problem.num_faults):
-        raise _not_code_capacity(problem)
+        raise _not_code_capacity(problem, asker)
 
     stacked = np.concatenate([problem.check_matrix.toarray(), problem.logical_matrix.toarray()])
     of_x, of_z, of_y = (stacked[:, faults] for faults in (x_faults, z_faults, y_faults))
     parts_x, parts_z = of_x.any(axis=1), of_z.any(axis=1)
     if (parts_x & parts_z).any():
-        raise _not_code_capacity(problem)
+        raise _not_code_capacity(problem, asker)
     x_by_column = {column.tobytes(): j for j, column in enumerate(of_x.T)}
     z_by_column = {column.tobytes(): j for j, column in enumerate(of_z.T)}
     x_of_y = [x_by_column.get((column * parts_x).tobytes(), -1) for column in of_y.T]
     z_of_y = [z_by_column.get((column * parts_z).tobytes(), -1) for column in of_y.T]
     if sorted(x_of_y) != list(range(n)) or sorted(z_of_y) != list(range(n)):
-        raise _not_code_capacity(problem)
+        raise _not_code_capacity(problem, asker)
 
     # Qubits in the order of their X faults.
     order = np.argsort(x_of_y)
@@ -81,9 +81,9 @@ def pauli_channel(problem: DecodingProblem) -> PauliChannel:
     )
 
 
-def _not_code_capacity(problem: DecodingProblem) -> ValueError:
+def _not_code_capacity(problem: DecodingProblem, asker: str) -> ValueError:
     return ValueError(
-        "Quaternary BP must have code-capacity noise, an X, a Y and a Z fault for each qubit: got "
+        f"{asker} must have code-capacity noise, an X, a Y and a Z fault for each qubit: got "
         f"{problem.name!r} with {problem.noise} noise and {problem.num_faults} faults. "
         "Use bposd-xz or relay-xz."
     )

@@ -32,24 +32,22 @@ def cut(shots: int, max_batch: int) -> Iterator[slice]:
         yield slice(start, min(start + max_batch, shots))
 
 
-def pad(bits: Bits, size: int) -> Bits:
+def pad(shots: np.ndarray, size: int) -> np.ndarray:
     """The batch at `size` shots; copies of the first fill it up.
 
     A copy never takes more unmasking steps than the shots of the batch do.
     """
-    missing = size - len(bits)
+    missing = size - len(shots)
     if missing <= 0:
-        return bits
-    return np.concatenate([bits, np.broadcast_to(bits[:1], (missing, bits.shape[1]))])
+        return shots
+    return np.concatenate([shots, np.broadcast_to(shots[:1], (missing, shots.shape[1]))])
 
 
 def read_shots(shots: np.ndarray, num_detectors: int, bit_packed: bool) -> Bits:
     """Syndromes as (B, M) bits; anything that cannot be meant is refused."""
-    return (
-        _unpack(np.asarray(shots), num_detectors)
-        if bit_packed
-        else check_syndromes(shots, num_detectors)
-    )
+    if bit_packed:
+        return _unpack(np.asarray(shots), num_detectors)
+    return check_syndromes(shots, num_detectors)
 
 
 def check_syndromes(syndromes: np.ndarray, num_detectors: int) -> np.ndarray:
@@ -65,11 +63,10 @@ def check_syndromes(syndromes: np.ndarray, num_detectors: int) -> np.ndarray:
         )
     width = syndromes.shape[1]
     if width != num_detectors:
-        packed = (num_detectors + 7) // 8
         hint = (
             f"That is the width of {num_detectors} packed bits: unpack them with "
             f"np.unpackbits(syndromes, axis=1, count={num_detectors}, bitorder='little')."
-            if width == packed
+            if width == packed_width(num_detectors)
             else "Were they sampled from the circuit of this problem?"
         )
         raise ValueError(
