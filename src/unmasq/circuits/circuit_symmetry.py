@@ -7,16 +7,14 @@ detectors go to detectors. Logicals are no part of it: see `problems.found_symme
 """
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unmasq.circuits.timelines import Timelines, timelines_of
+from unmasq.circuits.timelines import Timelines
+from unmasq.codes import gf2
+from unmasq.codes.lookup import Lookup, random_words, xor_at_ones
 from unmasq.codes.symmetry import Indices
-
-if TYPE_CHECKING:
-    import stim
 
 MAX_ELEMENTS = 4096
 
@@ -32,18 +30,9 @@ class CircuitSymmetry:
     qubit_images: Indices  # (G, Q)
     detector_images: Indices  # (G, M)
 
-    @property
-    def order(self) -> int:
-        return len(self.qubit_images)
 
-
-def circuit_symmetry(circuit: "stim.Circuit") -> CircuitSymmetry:
+def circuit_symmetry(lines: Timelines) -> CircuitSymmetry:
     """All permutations of the qubits that leave a circuit and its detectors as they are."""
-    return symmetry_of_timelines(timelines_of(circuit))
-
-
-def symmetry_of_timelines(lines: Timelines) -> CircuitSymmetry:
-    """As `circuit_symmetry`."""
     partners, kinds = lines.table("partner"), lines.kinds()
     compared = {record for records in lines.detectors for record in records}
     elements = np.arange(lines.num_qubits, dtype=np.int32)[None, :]
@@ -119,30 +108,21 @@ def _combined(elements: Indices, placed: list[int], component: list[int], maps: 
 
 
 def _detector_images(lines: Timelines, elements: Indices) -> tuple[Indices, NDArray[np.bool_]]:
-    """Where each element takes the detectors, and whether it takes all of them to detectors.
-
-    Sets of measurements are compared by the XOR of random 64-bit words.
-    """
+    """Where each element takes the detectors, and whether it takes all of them to detectors."""
     records = lines.table("record")
     places = np.argwhere(records >= 0)
     count = int(records.max(initial=-1)) + 1
     owner = np.zeros((count, 2), np.int64)  # one qubit of each measurement, and its event
     owner[records[places[:, 0], places[:, 1]]] = places
-    words = np.random.default_rng(0).integers(0, 2**64, count + 1, np.uint64)
-    words[-1] = 0
-    width = max(map(len, lines.detectors), default=0)
-    table = np.full((len(lines.detectors), width), -1, np.int64)  # -1: the word 0
-    for d, found in enumerate(lines.detectors):
-        table[d, : len(found)] = found
-    own = np.bitwise_xor.reduce(words[table], axis=1)
-    order = np.argsort(own, kind="stable")
-    images = np.tile(np.arange(len(own), dtype=np.int32), (len(elements), 1))
+    compared = gf2.sparse_columns(lines.detectors, count)
+    words = random_words(count, np.random.default_rng(0))
+    own = xor_at_ones(compared, words)
+    by_measurements = Lookup(own)
+    images = np.empty((len(elements), len(own)), np.int32)
     kept = np.ones(len(elements), bool)
     for g, element in enumerate(elements):
-        moved = np.append(records[element[owner[:, 0]], owner[:, 1]], -1)
-        hashes = np.bitwise_xor.reduce(words[moved[table]], axis=1)
-        place = order[np.searchsorted(own[order], hashes) % max(len(own), 1)]
-        empty = own == 0  # never fires: it may stay
-        images[g] = np.where(empty, images[g], place)
-        kept[g] = (own[place] == hashes).all() and len(np.unique(images[g])) == len(own)
+        moved = words[records[element[owner[:, 0]], owner[:, 1]]]
+        goals, found = by_measurements.find(xor_at_ones(compared, moved))
+        images[g] = np.where(own == 0, np.arange(len(own)), goals)  # empty: it never fires
+        kept[g] = found.all() and len(np.unique(images[g])) == len(own)
     return images, kept

@@ -1,9 +1,10 @@
-"""Linear algebra modulo 2 on dense 0/1 matrices (numpy uint8). Not for sparse or large ones."""
+"""Matrices of 0 and 1 (numpy uint8), and linear algebra modulo 2 on dense, not too large ones."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 Bits = NDArray[np.uint8]
 
@@ -29,6 +30,15 @@ def from_supports(supports: Sequence[Sequence[int]], columns: int) -> Bits:
     for row, support in zip(rows, supports, strict=True):
         row[list(support)] = 1
     return rows
+
+
+def sparse_columns(supports: Sequence[Sequence[int]], rows: int) -> sparse.csc_array:
+    """One column for each support, with ones at the listed rows."""
+    lengths = np.fromiter(map(len, supports), np.int64, len(supports))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = np.fromiter((i for support in supports for i in support), np.int64, indptr[-1])
+    data = np.ones(indptr[-1], np.uint8)
+    return sparse.csc_array((data, indices, indptr), shape=(rows, len(supports)))
 
 
 def row_reduce(matrix: Bits) -> tuple[Bits, list[int]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from unmasq.codes.lookup import Lookup
 from unmasq.codes.symmetry import Indices
 
 _EDGES = ("check", "qubit", "relation")
@@ -102,19 +103,18 @@ class TannerGraph:
         Row g of the images says where element g takes each check and qubit. An orbit is named
         after the relations that it joins ("X6+Z1"); orbits of the same ones are counted ("X2.1").
         """
-        keys = self.check.astype(np.int64) * self.num_qubits + self.qubit
-        order = np.argsort(keys)
-        first = np.arange(len(keys))
+        edges = Lookup(self.check.astype(np.int64) * self.num_qubits + self.qubit)
+        first = np.arange(len(self.check))
         for checks, qubits in zip(check_images, qubit_images, strict=True):
             moved = checks[self.check].astype(np.int64) * self.num_qubits + qubits[self.qubit]
-            place = np.searchsorted(keys[order], moved) % len(keys)
-            lost = np.flatnonzero(keys[order][place] != moved)
-            if lost.size:
+            place, found = edges.find(moved)
+            if not found.all():
+                lost = np.flatnonzero(~found)[0]
                 raise ValueError(
                     "symmetry must take edges to edges: got one that moves the edge of check "
-                    f"{self.check[lost[0]]} and qubit {self.qubit[lost[0]]} elsewhere."
+                    f"{self.check[lost]} and qubit {self.qubit[lost]} elsewhere."
                 )
-            np.minimum(first, order[place], out=first)
+            np.minimum(first, place, out=first)
         joined = {
             orbit: "+".join(sorted({self.names[r] for r in self.relation[first == orbit]}))
             for orbit in np.unique(first)

@@ -16,9 +16,15 @@ from unmasq.codes.schedule import Schedule
 from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.error_rate import LEAST_RATE
 from unmasq.problems.both_bases import both_bases
-from unmasq.problems.faults import FaultKey, column_supports, fault_columns, merge_faults
+from unmasq.problems.faults import (
+    FaultKey,
+    column_supports,
+    fault_columns,
+    merge_faults,
+    require_priors,
+)
 from unmasq.problems.found_symmetry import with_structure
-from unmasq.problems.layouts import choose_layout, equal_frames, frame_major
+from unmasq.problems.layouts import choose_layout, equal_frames
 from unmasq.problems.problem import DecodingProblem, Layout
 from unmasq.problems.stim_faults import (
     channels_of_circuit,
@@ -100,11 +106,8 @@ def problem_from_code(
     if schedule is not None:  # neither known by name any more, nor as symmetric as the code
         code = dataclasses.replace(code, own_schedule=schedule, symmetries={}, known=False)
     frames = circuit.num_detectors // max(code.num_checks, 1)
-    layout = Layout(
-        *frame_major(frames, code.num_checks),
-        np.repeat([0, 1], [len(code.checks_x), len(code.checks_z)]).astype(np.int32),
-        frames,
-    )
+    types = np.repeat(np.array([0, 1], np.int32), [len(code.checks_x), len(code.checks_z)])
+    layout = dataclasses.replace(equal_frames(circuit.num_detectors, frames), check_type=types)
     problem = _from_circuit(
         circuit,
         layout,
@@ -186,12 +189,7 @@ def problem_from_matrices(
             "check_matrix, logical_matrix and priors must have one column for each fault: got "
             f"{h.shape[1]} and {logical.shape[1]} columns, and priors of shape {values.shape}."
         )
-    outside = np.flatnonzero(~((values > 0) & (values <= 0.5)))
-    if outside.size:
-        raise ValueError(
-            f"priors must lie in (0, 0.5]: got priors[{outside[0]}] = {values[outside[0]]}. "
-            "Drop faults of probability 0; flip those above 0.5."
-        )
+    require_priors(values)  # before equal columns merge
     keys = zip(column_supports(h), column_supports(logical), strict=True)
     faults = merge_faults(zip(keys, values.tolist(), strict=True))
     return _from_faults(faults, logical.shape[0], equal_frames(h.shape[0], frames), name)

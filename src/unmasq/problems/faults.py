@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from unmasq.codes import gf2
+
 FaultKey = tuple[tuple[int, ...], tuple[int, ...]]  # (detectors, logicals), both sorted
 
 
@@ -28,25 +30,27 @@ def merge_probabilities(p: float, q: float) -> float:
     return p * (1 - q) + q * (1 - p)
 
 
+def require_priors(priors: NDArray[np.float64]) -> None:
+    """Refuses what is no probability of a fault."""
+    outside = np.flatnonzero(~((priors > 0) & (priors <= 0.5)))
+    if outside.size:
+        raise ValueError(
+            f"priors must lie in (0, 0.5]: got priors[{outside[0]}] = {priors[outside[0]]}. "
+            "Drop faults of probability 0; flip those above 0.5."
+        )
+
+
 def fault_columns(
     faults: Mapping[FaultKey, float], num_detectors: int, num_logicals: int
 ) -> tuple[sparse.csc_array, sparse.csc_array, NDArray[np.float64], list[FaultKey]]:
     """H, L and priors with the columns in canonical order, and that order."""
     order = sorted(faults)
     return (
-        _columns([detectors for detectors, _ in order], num_detectors),
-        _columns([logicals for _, logicals in order], num_logicals),
+        gf2.sparse_columns([detectors for detectors, _ in order], num_detectors),
+        gf2.sparse_columns([logicals for _, logicals in order], num_logicals),
         np.array([faults[key] for key in order], np.float64),
         order,
     )
-
-
-def _columns(supports: Sequence[tuple[int, ...]], rows: int) -> sparse.csc_array:
-    lengths = np.fromiter(map(len, supports), np.int64, len(supports))
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    indices = np.fromiter((i for support in supports for i in support), np.int64, indptr[-1])
-    data = np.ones(indptr[-1], np.uint8)
-    return sparse.csc_array((data, indices, indptr), shape=(rows, len(supports)))
 
 
 def column_supports(matrix: sparse.csc_array) -> list[tuple[int, ...]]:

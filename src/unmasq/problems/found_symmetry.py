@@ -10,12 +10,13 @@ import logging
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from unmasq.circuits.circuit_graph import circuit_graph
-from unmasq.circuits.circuit_symmetry import GroupTooLargeError, symmetry_of_timelines
+from unmasq.circuits.circuit_symmetry import GroupTooLargeError, circuit_symmetry
 from unmasq.circuits.timelines import Timelines, timelines_of
+from unmasq.codes.lookup import Words, random_words, xor_at_ones
 from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.problems.moved_faults import MovedFaults
 from unmasq.problems.problem import DecodingProblem, Layout
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _symmetry(problem: DecodingProblem, lines: Timelines) -> tuple[Symmetry | No
     """With the images of the qubits; None for the identity alone."""
     nobody = np.zeros((0, lines.num_qubits), np.int32)
     try:
-        found = symmetry_of_timelines(lines)
+        found = circuit_symmetry(lines)
     except GroupTooLargeError as error:
         _log.warning("note: no symmetry is used: %s", error)
         return None, nobody
@@ -83,7 +84,7 @@ def symmetry_of_problem(problem: DecodingProblem, images: Indices) -> Symmetry |
     order = len(images)
     number = {row.tobytes(): g for g, row in enumerate(images)}
     identity = number[np.arange(images.shape[1], dtype=images.dtype).tobytes()]
-    hashes = _token_hashes(problem, images)  # (G, K)
+    hashes = _token_hashes(problem, images)
     if hashes is None:
         return None
     token: dict[int, int] = {}
@@ -105,43 +106,17 @@ def symmetry_of_problem(problem: DecodingProblem, images: Indices) -> Symmetry |
     return Symmetry(images, token_images, basis)
 
 
-def _token_hashes(problem: DecodingProblem, images: Indices) -> np.ndarray | None:
-    """The XOR of random words over the faults that flip logical k under element g.
+def _token_hashes(problem: DecodingProblem, images: Indices) -> Words | None:
+    """The XOR of random words over the faults that flip logical k under element g, (G, K).
 
-    Faults that differ from others in their logicals alone are left out: their detectors do not
-    tell where they go.
+    Only of clear ones: of the others, detectors do not tell where they go.
     """
-    rng = np.random.default_rng(0)
-    detector_words, fault_words = (
-        rng.integers(0, 2**64, count, np.uint64)
-        for count in (problem.num_detectors, problem.num_faults)
-    )
-    matrix, layout = problem.check_matrix, problem.layout
-    own = _column_xor(matrix, detector_words)
-    order = np.argsort(own, kind="stable")
-    ordered = own[order]
-    clear = np.ones(len(own), bool)
-    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
-    clear[order[twice]] = clear[order[twice + 1]] = False
-    clear &= own != 0
-    logicals = sparse.csr_array(problem.logical_matrix)
-    rows = [row[clear[row]] for row in np.split(logicals.indices, logicals.indptr[1:-1])]
-    grid = layout.grid()
-    hashes = np.zeros((len(images), problem.num_logicals), np.uint64)
-    for g, moved_checks in enumerate(images):
-        moved = grid[layout.frame, moved_checks[layout.check]]
-        found = _column_xor(matrix, detector_words[moved])
-        place = order[np.searchsorted(ordered, found) % max(len(order), 1)]
-        if not (own[place] == found)[clear].all():
+    faults = MovedFaults(problem)
+    words = random_words(problem.num_faults, faults.rng)
+    hashes = []
+    for check_images in images:
+        goals, found = faults.goals(check_images)
+        if not found[faults.clear].all():
             return None
-        for k, row in enumerate(rows):
-            hashes[g, k] = np.bitwise_xor.reduce(fault_words[place[row]], initial=np.uint64(0))
-    return hashes
-
-
-def _column_xor(matrix: sparse.csc_array, words: np.ndarray) -> np.ndarray:
-    """The XOR of the words of each column's rows."""
-    padded = np.append(words[matrix.indices], np.uint64(0))
-    starts = matrix.indptr[:-1]
-    sums = np.bitwise_xor.reduceat(padded, starts) if len(starts) else padded[:0]
-    return np.where(np.diff(matrix.indptr) > 0, sums, np.uint64(0))
+        hashes.append(xor_at_ones(faults.logical_rows, words[goals] * faults.clear))
+    return np.stack(hashes)

@@ -3,7 +3,9 @@
 import dataclasses
 
 import numpy as np
+from scipy import sparse
 
+from unmasq.codes.lookup import Lookup, random_words, xor_at_ones
 from unmasq.codes.symmetry import Indices, pair_orbits
 from unmasq.problems.problem import DecodingProblem
 
@@ -123,12 +125,10 @@ def qubits_of(problem: DecodingProblem) -> Qubits:
 
 def _qubit_images(touched: np.ndarray, check_images: Indices) -> Indices:
     """Where each element takes each qubit: to the one with the images of its checks."""
-    number = {column.tobytes(): j for j, column in enumerate(touched.T)}
-    if len(number) < touched.shape[1]:
+    words = random_words(len(touched), np.random.default_rng(0))
+    columns = sparse.csc_array(touched)
+    by_checks = Lookup(xor_at_ones(columns, words))
+    if not by_checks.unique().all():
         raise ValueError("Qubits must differ in their checks: got two that are alike.")
-    moved = np.empty_like(touched)
-    images = np.empty((len(check_images), touched.shape[1]), np.int32)
-    for image, element in zip(images, check_images, strict=True):
-        moved[element] = touched
-        image[:] = [number[column.tobytes()] for column in moved.T]
-    return images
+    moved = [by_checks.find(xor_at_ones(columns, words[element]))[0] for element in check_images]
+    return np.stack(moved).astype(np.int32)

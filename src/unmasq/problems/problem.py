@@ -17,7 +17,14 @@ from scipy import sparse
 from unmasq.codes.symmetry import Indices, Symmetry
 from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.error_rate import require_error_rate
-from unmasq.problems.faults import Channels, FaultKey, column_supports, fault_columns, merge_faults
+from unmasq.problems.faults import (
+    Channels,
+    FaultKey,
+    column_supports,
+    fault_columns,
+    merge_faults,
+    require_priors,
+)
 from unmasq.problems.symmetry_check import require_symmetry
 
 
@@ -58,10 +65,6 @@ class Layout:
         return len(self.check_type)
 
     @property
-    def num_types(self) -> int:
-        return int(self.check_type.max(initial=0)) + 1
-
-    @property
     def _places(self) -> NDArray[np.int64]:
         return self.frame.astype(np.int64) * self.num_checks + self.check
 
@@ -70,6 +73,10 @@ class Layout:
         grid = np.full((self.num_frames, self.num_checks), -1, np.int32)
         grid[self.frame, self.check] = np.arange(len(self.frame))
         return grid
+
+    def moved(self, check_images: Indices) -> Indices:
+        """Where each detector goes with its check, in its frame; -1 where the frame lacks it."""
+        return self.grid()[self.frame, check_images[self.check]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,12 +121,7 @@ class DecodingProblem:
                 "problem must have at least one logical observable: got none. "
                 "Add OBSERVABLE_INCLUDE to the circuit."
             )
-        outside = np.flatnonzero(~((self.priors > 0) & (self.priors <= 0.5)))
-        if outside.size:
-            raise ValueError(
-                f"priors must lie in (0, 0.5]: got priors[{outside[0]}] = "
-                f"{self.priors[outside[0]]}. Drop faults of probability 0; flip those above 0.5."
-            )
+        require_priors(self.priors)
         if len(self.layout.frame) != self.num_detectors:
             raise ValueError(
                 f"layout must place the {self.num_detectors} detectors: "

@@ -1,21 +1,18 @@
 """What the logicals of a translated shot are: l' = M l + chi f.
 
 A symmetry moves every fault, and the detectors with it. The basis logicals are not closed under it:
-those of the moved faults are sums of the old ones (M) and of check flips f (chi), where a check's
-flip is the sum of all its detectors. M and chi follow from H and L alone.
+those of the moved faults are sums of the old ones and of check flips (see `moved_faults`).
 """
 
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from unmasq.codes import gf2
+from unmasq.codes.gf2 import Bits
 from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.problems.moved_faults import MovedFaults
 from unmasq.problems.problem import DecodingProblem, Layout
-
-Bits = NDArray[np.uint8]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,26 +60,11 @@ class Translates:
 
 
 def translates_of(problem: DecodingProblem) -> Translates:
-    """Solves M and chi on faults that span everything; only detectors tell where a fault goes."""
+    """M and chi of every element of a problem's symmetry."""
     symmetry, layout = problem.symmetry, problem.layout
     if symmetry is None:
         raise ValueError(f"problem '{problem.name}' must have a known symmetry: got none.")
-    logicals = problem.logical_matrix.toarray()
-    places = (layout.check, np.arange(problem.num_detectors))
-    sums = sparse.csr_array((np.ones(problem.num_detectors, np.int32), places))
-    flips = ((sums @ problem.check_matrix.astype(np.int32)).toarray() % 2).astype(np.uint8)
-    detectors = [found for found, _ in problem.faults()]
-    place = {key: j for j, key in enumerate(detectors)}
-    doubtful = {key for j, key in enumerate(detectors) if place[key] != j}
-    clear = np.array([j for key, j in place.items() if key not in doubtful])
-    known = np.concatenate([logicals, flips])
-    probes = clear[gf2.row_reduce(known[:, clear])[1]]
-    grid = layout.grid()
-    maps = []
-    for images in symmetry.check_images:
-        moved = grid[layout.frame, images[layout.check]]
-        goals = [place[tuple(sorted(moved[list(detectors[j])].tolist()))] for j in probes]
-        maps.append(gf2.combine(known[:, probes], logicals[:, goals]))
-    both = np.stack(maps)
-    logical_maps, flip_maps = np.split(both, [problem.num_logicals], axis=2)
+    faults = MovedFaults(problem)
+    maps = [faults.logical_map(faults.goals(images)[0]) for images in symmetry.check_images]
+    logical_maps, flip_maps = np.split(np.stack(maps), [problem.num_logicals], axis=2)
     return Translates.under(symmetry, layout, logical_maps, flip_maps)
