@@ -15,7 +15,7 @@ from unmasq.codes.bicycle import BicycleShape, parse_polynomial
 from unmasq.codes.css import CSSCode
 from unmasq.codes.families import FAMILIES, code_of_family
 from unmasq.codes.logicals import Shapes, Tokens, light_basis, moved_support
-from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.codes.symmetry import Indices, Symmetry, joined
 from unmasq.suggest import nearest
 
 
@@ -161,11 +161,8 @@ def bicycle_code(
     }
     x, z = Tokens.of(logicals, images), Tokens.of(duals, images)
     checks = images  # X check i moves as left qubit i, Z check i as right qubit i
-    symmetries = {
-        "X": Symmetry(checks, x.images, x.basis),
-        "Z": Symmetry(checks, z.images, z.basis),
-        "XZ": _both_bases(checks, dual, x, z),
-    }
+    each = [Symmetry(checks, tokens.images, tokens.basis) for tokens in (x, z)]
+    symmetries = {"X": each[0], "Z": each[1], "XZ": _with_duality(joined(*each), dual, x, z)}
     return CSSCode(
         name,
         checks_x,
@@ -181,21 +178,20 @@ def bicycle_code(
     )
 
 
-def _both_bases(checks: Indices, dual: Indices, x: Tokens, z: Tokens) -> Symmetry:
+def _with_duality(both: Symmetry, dual: Indices, x: Tokens, z: Tokens) -> Symmetry:
     """Translations and, after each, the duality that swaps X with Z.
 
     It swaps X check i with Z check -i just as it swaps qubits L i with R -i, and an X token with
     its dual Z token: the tokens of both bases lie in one list whose first half is X.
     """
-    half = x.count
+    half = len(x.supports)
     number = {support: t for t, support in enumerate(z.supports)}
     partner = [number[moved_support(support, dual)] for support in x.supports]
     swap_tokens = np.empty(2 * half, np.int32)
     swap_tokens[:half] = half + np.array(partner)
     swap_tokens[swap_tokens[:half]] = np.arange(half)
-    moved = np.concatenate([x.images, half + z.images], axis=1)
     return Symmetry(
-        np.concatenate([checks, dual[checks]]).astype(np.int32),
-        np.concatenate([moved, swap_tokens[moved]]).astype(np.int32),
-        np.concatenate([x.basis, half + z.basis]).astype(np.int32),
+        np.concatenate([both.check_images, dual[both.check_images]]),
+        np.concatenate([both.token_images, swap_tokens[both.token_images]]),
+        both.basis_tokens,
     )

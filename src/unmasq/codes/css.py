@@ -14,7 +14,7 @@ from unmasq.codes.gf2 import Bits
 from unmasq.codes.logicals import Tokens, light_basis
 from unmasq.codes.schedule import Schedule
 from unmasq.codes.scheduling import automatic_schedule
-from unmasq.codes.symmetry import Indices, Symmetry
+from unmasq.codes.symmetry import Indices, Symmetry, joined
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,14 +130,8 @@ def css_code(
     ]
     symmetries = {}
     if len(images) > 1:
-        check_images = images[:, :num_checks]
-        both = np.concatenate([bases[0].images, bases[0].count + bases[1].images], axis=1)
-        basis = np.concatenate([bases[0].basis, bases[0].count + bases[1].basis])
-        symmetries = {
-            "X": Symmetry(check_images, bases[0].images, bases[0].basis),
-            "Z": Symmetry(check_images, bases[1].images, bases[1].basis),
-            "XZ": Symmetry(check_images, both.astype(np.int32), basis.astype(np.int32)),
-        }
+        each = [Symmetry(images[:, :num_checks], basis.images, basis.basis) for basis in bases]
+        symmetries = {"X": each[0], "Z": each[1], "XZ": joined(*each)}
     return CSSCode(
         name,
         x,

@@ -44,10 +44,6 @@ class Tokens:
             np.array(images, np.int32).reshape(len(qubit_images), len(tokens)),
         )
 
-    @property
-    def count(self) -> int:
-        return len(self.supports)
-
     def operators(self, num_qubits: int) -> Bits:
         """The basis, one row an operator."""
         return gf2.from_supports([self.supports[t] for t in self.basis], num_qubits)

@@ -62,21 +62,29 @@ class Symmetry:
         Value numbers do not depend on the basis that is shown.
         """
         joint = np.concatenate([self.token_images, self.num_tokens + self.check_images], axis=1)
-        rows = np.concatenate([self.basis_tokens, self.num_tokens + np.arange(self.num_checks)])
+        shown = np.concatenate([self.basis_tokens, self.num_tokens + np.arange(self.num_checks)])
         index = pair_orbits(joint, joint)
-        return TieTable(index[np.ix_(rows, rows)], int(index.max()) + 1)
+        return TieTable(index[np.ix_(shown, shown)], int(index.max()) + 1)
 
-    def readout_ties(self, tokens: Indices | None = None) -> "TieTable":
-        """Attention from logical tokens to (logical tokens, checks), as in `joint_ties`."""
-        tokens = self.basis_tokens if tokens is None else tokens
+    def readout_ties(self) -> "TieTable":
+        """Attention from basis logicals to (basis logicals, checks), as in `joint_ties`."""
         joint = np.concatenate([self.token_images, self.num_tokens + self.check_images], axis=1)
-        columns = np.concatenate([tokens, self.num_tokens + np.arange(self.num_checks)])
+        shown = np.concatenate([self.basis_tokens, self.num_tokens + np.arange(self.num_checks)])
         index = pair_orbits(self.token_images, joint)
-        return TieTable(index[np.ix_(tokens, columns)], int(index.max()) + 1)
+        return TieTable(index[np.ix_(self.basis_tokens, shown)], int(index.max()) + 1)
 
     def check_kinds(self) -> Indices:
         """The orbit number of each check site."""
         return _number(self.check_images.min(axis=0))
+
+
+def joined(x: Symmetry, z: Symmetry) -> Symmetry:
+    """The tokens of both, side by side; the elements must move the checks alike."""
+    return Symmetry(
+        x.check_images,
+        np.concatenate([x.token_images, x.num_tokens + z.token_images], axis=1),
+        np.concatenate([x.basis_tokens, x.num_tokens + z.basis_tokens]),
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -119,9 +127,3 @@ def pair_orbits(row_images: Indices, column_images: Indices) -> Indices:
 
 def _number(names: NDArray) -> Indices:
     return np.unique(names, return_inverse=True)[1].reshape(names.shape).astype(np.int32)
-
-
-def torus_translations(l: int, m: int) -> Indices:  # noqa: E741 - the codes' own letters
-    """Row g = u*m + v moves site i = a*m + b to (a+u, b+v) on the l x m torus; shape (lm, lm)."""
-    u, v = np.divmod(np.arange(l * m), m)
-    return (((u[:, None] + u[None, :]) % l) * m + (v[:, None] + v[None, :]) % m).astype(np.int32)

@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import sparse
 
-from unmasq.codes.symmetry import Symmetry
-from unmasq.problems.faults import FaultKey, fault_columns
+from unmasq.codes.symmetry import joined
+from unmasq.problems.faults import column_supports
 from unmasq.problems.problem import DecodingProblem
 
 
@@ -24,86 +25,38 @@ def both_bases(of_x: DecodingProblem, of_z: DecodingProblem) -> DecodingProblem:
     >>> both_bases(x, z).num_logicals
     8
     """
-    z_logicals, z_priors = _by_detectors(of_z)
-    x_logicals, x_priors = _by_detectors(of_x)
-    if x_logicals.keys() != z_logicals.keys() or any(
-        abs(x_priors[key] - z_priors[key]) > 1e-9 for key in x_priors
+    for problem in (of_x, of_z):
+        _require_distinct(problem)
+    if column_supports(of_x.check_matrix) != column_supports(of_z.check_matrix) or (
+        np.abs(of_x.priors - of_z.priors).max(initial=0) > 1e-9
     ):
         raise ValueError(
             f"problems '{of_x.name}' and '{of_z.name}' must have the same faults in both bases: "
             f"got {of_x.num_faults} and {of_z.num_faults} that differ."
         )
-    first = of_x.num_logicals
-    keys = [
-        (detectors, (*logicals, *(first + k for k in z_logicals[detectors])))
-        for detectors, logicals in x_logicals.items()
-    ]
-    return _with_keys(of_x, keys, first + of_z.num_logicals, "XZ", _joined(of_x, of_z))
+    stacked = sparse.vstack([of_x.logical_matrix, of_z.logical_matrix], format="csc")
+    x, z, symmetry = of_x.symmetry, of_z.symmetry, None
+    if x is not None and z is not None and np.array_equal(x.check_images, z.check_images):
+        symmetry = joined(x, z)
+    return dataclasses.replace(of_x, logical_matrix=stacked, basis="XZ", symmetry=symmetry)
 
 
 def read_out(problem: DecodingProblem, logicals: Sequence[int], basis: str) -> DecodingProblem:
     """The problem of some of its logicals alone; a symmetry keeps its tokens."""
-    place = {k: i for i, k in enumerate(logicals)}
-    keys = [
-        (detectors, tuple(sorted(place[k] for k in flipped if k in place)))
-        for detectors, flipped in problem.faults()
-    ]
-    _require_distinct([detectors for detectors, _ in keys], problem)
+    _require_distinct(problem)
+    chosen = sparse.csc_array(problem.logical_matrix.tocsr()[list(logicals)])
     symmetry = problem.symmetry
     if symmetry is not None:
         tokens = symmetry.basis_tokens[list(logicals)]
         symmetry = dataclasses.replace(symmetry, basis_tokens=tokens)
-    return _with_keys(problem, keys, len(place), basis, symmetry)
+    return dataclasses.replace(problem, logical_matrix=chosen, basis=basis, symmetry=symmetry)
 
 
-def _joined(of_x: DecodingProblem, of_z: DecodingProblem) -> Symmetry | None:
-    """Both sets of tokens under the same elements; None unless they move the checks alike."""
-    x, z = of_x.symmetry, of_z.symmetry
-    if x is None or z is None or not np.array_equal(x.check_images, z.check_images):
-        return None
-    return Symmetry(
-        x.check_images,
-        np.concatenate([x.token_images, x.num_tokens + z.token_images], axis=1),
-        np.concatenate([x.basis_tokens, x.num_tokens + z.basis_tokens]),
-    )
-
-
-def _by_detectors(
-    problem: DecodingProblem,
-) -> tuple[dict[tuple[int, ...], tuple[int, ...]], dict[tuple[int, ...], float]]:
-    """{detectors: logicals} and {detectors: prior}."""
-    faults = problem.faults()
-    logicals = dict(faults)
-    _require_distinct([detectors for detectors, _ in faults], problem)
-    return logicals, {key: q for (key, _), q in zip(faults, problem.priors.tolist(), strict=True)}
-
-
-def _require_distinct(detectors: Sequence[tuple[int, ...]], problem: DecodingProblem) -> None:
+def _require_distinct(problem: DecodingProblem) -> None:
+    """Faults in order of their detectors stay in canonical order, whatever logicals they flip."""
+    detectors = column_supports(problem.check_matrix)
     if len(set(detectors)) < len(detectors) or () in detectors:
         raise ValueError(
             f"problem '{problem.name}' must tell its faults apart by detectors: got two that "
             "differ in logicals alone, or one that no detector sees."
         )
-
-
-def _with_keys(
-    problem: DecodingProblem,
-    keys: Sequence[FaultKey],
-    num_logicals: int,
-    basis: str,
-    symmetry: Symmetry | None,
-) -> DecodingProblem:
-    """Fault j becomes `keys[j]`."""
-    priors = dict(zip(keys, problem.priors.tolist(), strict=True))
-    check_matrix, logical_matrix, values, order = fault_columns(
-        priors, problem.num_detectors, num_logicals
-    )
-    return dataclasses.replace(
-        problem,
-        check_matrix=check_matrix,
-        logical_matrix=logical_matrix,
-        priors=values,
-        channels=problem.channels.merged(keys, order) if problem.channels else None,
-        basis=basis,
-        symmetry=symmetry,
-    )
