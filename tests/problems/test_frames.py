@@ -10,7 +10,6 @@ from unmasq.problems.frames import (
     check_correlations,
     fault_seen,
     intermediate_logicals,
-    joint_correlation,
     seen_checks,
 )
 
@@ -81,14 +80,6 @@ def test_check_correlations_are_k_tilde(make):
     assert correlations.shape[0] == problem.num_rounds + 1
     for r, correlation in enumerate(correlations):
         np.testing.assert_array_equal(correlation, product_with_transpose(h_tilde(blocks, r)))
-
-
-@PROBLEMS
-def test_joint_correlation_is_j(make):
-    problem = make()
-    last = h_tilde(blocks_of(problem), problem.num_rounds)
-    l_tilde = np.concatenate([problem.logical_matrix.toarray(), last])
-    np.testing.assert_array_equal(joint_correlation(problem), product_with_transpose(l_tilde))
 
 
 @PROBLEMS

@@ -107,26 +107,20 @@ class _RoundBuilder:
                     circuit.append("CX", pairs)
                     _noise(circuit, "DEPOLARIZE2", pairs, two_qubit)
             _noise(circuit, "DEPOLARIZE1", np.array(sorted(waiting)), idle)
-            for kind in self._measured(tick):
-                name = "MX" if kind == "X" else "M"
-                circuit.append(name, self.ancillas[kind], measurement or ())
+            for kind, name in (("X", "MX"), ("Z", "M")):
+                if self.measured_at[kind] == tick:
+                    circuit.append(name, self.ancillas[kind], measurement or ())
             circuit.append("TICK")
         return circuit
-
-    def _measured(self, tick: int) -> list[str]:
-        return [kind for kind, at in self.measured_at.items() if at == tick]
 
     def detectors(self) -> "stim.Circuit":
         """Each check against the round before."""
         import stim
 
         circuit = stim.Circuit()
-        order = [
-            kind for tick in range(1, self.schedule.depth + 2) for kind in self._measured(tick)
-        ]
         in_a_round = sum(ancillas.size for ancillas in self.ancillas.values())
         first, start = {}, -in_a_round
-        for kind in order:
+        for kind in sorted(self.ancillas, key=self.measured_at.__getitem__):
             first[kind] = start
             start += self.ancillas[kind].size
         width = self.torus[1]

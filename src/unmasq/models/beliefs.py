@@ -21,6 +21,7 @@ from unmasq.models.quaternary import (
     BpResult,
     Neighbours,
     QubitOdds,
+    at_checks,
     bp4_on_the_way,
     min_sum,
     neighbours_by_check,
@@ -108,7 +109,7 @@ class Beliefs(eqx.Module):
     def _around(self, found: BpResult) -> Float[Array, "n around B"]:
         """Odds of each check's qubits: those of the bit that it sees, then of the other."""
         x_side, z_side = (
-            jnp.concatenate([_gathered(graph, seen), _gathered(graph, other)], axis=1)
+            jnp.concatenate([at_checks(graph, seen), at_checks(graph, other)], axis=1)
             for graph, seen, other in (
                 (self.graph_x, found.z_odds, found.x_odds),
                 (self.graph_z, found.x_odds, found.z_odds),
@@ -153,8 +154,3 @@ def feature_iterations(num_iterations: int) -> tuple[int, ...]:
     ((1, 5, 16), (2,))
     """
     return tuple(sorted({num_iterations // 9, num_iterations // 3, num_iterations} - {0}))
-
-
-def _gathered(graph: Neighbours, odds: Float[Array, "n B"]) -> Float[Array, "checks degree B"]:
-    padded = jnp.concatenate([odds, jnp.zeros((1, odds.shape[1]))])
-    return jnp.take(padded, graph.qubits, axis=0)

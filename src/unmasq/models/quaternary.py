@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 # Beyond this, exp(-message) is below float32's resolution anyway; it keeps divergence finite.
 _CLIP = 50.0
@@ -218,5 +218,10 @@ def _sum_at_qubits(graph: Neighbours, messages: Messages) -> Float[Array, "n B"]
 
 def syndrome_of(graph: Neighbours, bits: Bool[Array, "n B"]) -> Bool[Array, "checks B"]:
     """The checks that these bits flip."""
-    padded = jnp.concatenate([bits, jnp.zeros((1, bits.shape[1]), bool)])
-    return jnp.sum(jnp.take(padded, graph.qubits, axis=0), axis=1) % 2 == 1
+    return jnp.sum(at_checks(graph, bits), axis=1) % 2 == 1
+
+
+def at_checks(graph: Neighbours, values: Shaped[Array, "n B"]) -> Shaped[Array, "checks degree B"]:
+    """The values of each check's qubits, 0 where one is missing."""
+    padded = jnp.concatenate([values, jnp.zeros((1, values.shape[1]), values.dtype)])
+    return jnp.take(padded, graph.qubits, axis=0)

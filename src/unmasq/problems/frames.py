@@ -1,8 +1,8 @@
 """The paper's matrices that follow faults through the frames.
 
-H~[r] tells which faults touch which check site up to frame r; from it come K[r], J ('Weight matrix
+H~[r] tells which faults touch which check site up to frame r; from it come K[r] ('Weight matrix
 from circuit-level PCM'), Pi[r] and the intermediate logicals l[r] = L Pi[r] e ('Multi-stage
-training'). K~ and J are counts of faults; the network takes K = K~^(1/8).
+training'). K~ are counts of faults; the network takes K = K~^(1/8).
 """
 
 import numpy as np
@@ -32,12 +32,6 @@ def seen_checks(problem: DecodingProblem) -> list[sparse.csr_array]:
 def check_correlations(problem: DecodingProblem) -> NDArray[np.int32]:
     """K~[r] = H~[r] H~[r]^T (R+1, n_c, n_c): how many faults touch both checks up to frame r."""
     return np.stack([(seen @ seen.T).toarray() for seen in seen_checks(problem)]).astype(np.int32)
-
-
-def joint_correlation(problem: DecodingProblem) -> NDArray[np.int32]:
-    """J = L~ L~^T with L~ = (L; H~[R]), over (logicals, checks)."""
-    stacked = sparse.vstack([problem.logical_matrix.astype(np.int32), seen_checks(problem)[-1]])
-    return (stacked @ stacked.T).toarray().astype(np.int32)
 
 
 def fault_seen(problem: DecodingProblem) -> NDArray[np.bool_]:

@@ -1,7 +1,6 @@
 """Where detectors stand: frames from a number of rounds, from coordinates, or one for all."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unmasq.problems.problem import Layout
 
@@ -33,7 +32,8 @@ def equal_frames(num_detectors: int, frames: int) -> Layout:
             "Give detectors coordinates whose last entry is the round, or use one single frame."
         )
     checks = num_detectors // frames
-    return Layout(*frame_major(frames, checks), np.zeros(checks, np.int32), frames)
+    frame, check = np.divmod(np.arange(num_detectors, dtype=np.int32), np.int32(max(checks, 1)))
+    return Layout(frame, check, np.zeros(checks, np.int32), frames)
 
 
 def _layout_from_coordinates(coordinates: list[list[float]]) -> Layout:
@@ -50,9 +50,3 @@ def _layout_from_coordinates(coordinates: list[list[float]]) -> Layout:
         )
     frame, check = np.array(places, np.int32).T
     return Layout(frame, check, np.zeros(len(sites), np.int32), len(times))
-
-
-def frame_major(frames: int, checks: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Frame and check of each detector."""
-    frame, check = np.divmod(np.arange(frames * checks, dtype=np.int32), max(checks, 1))
-    return frame.astype(np.int32), check.astype(np.int32)
