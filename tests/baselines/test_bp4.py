@@ -93,7 +93,7 @@ def test_a_single_shot_is_decoded_alone_and_as_in_a_batch(bb18, monkeypatch):
     sizes = []
 
     def watched(*arguments, **settings):
-        sizes.append(arguments[3].shape[1])
+        sizes.append(arguments[2][0].shape[1])
         return run_bp4(*arguments, **settings)
 
     monkeypatch.setattr("unmasq.baselines.bp4.run_bp4", watched)

@@ -42,11 +42,9 @@ def found(channel, shots):
     """Belief propagation as the baseline would run it."""
     prior = jnp.full((18, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
     return bp4_on_the_way(
-        neighbours_of(channel.checks_x),
-        neighbours_of(channel.checks_z),
+        (neighbours_of(channel.checks_x), neighbours_of(channel.checks_z)),
         QubitOdds(prior, prior, prior),
-        shots.syndrome.T[channel.rows_x] == 1,
-        shots.syndrome.T[channel.rows_z] == 1,
+        (shots.syndrome.T[channel.rows_x] == 1, shots.syndrome.T[channel.rows_z] == 1),
         iterations=feature_iterations(9),
         check_rule=min_sum(CONFIG.bp_scaling),
     )
@@ -162,11 +160,9 @@ def test_the_scaling_of_the_messages_is_a_setting(problem, channel, shots):
         config = dataclasses.replace(CONFIG, bp_iterations=9, bp_scaling=scaling)
         network = build_network(config, geometry_for(config, problem), key=jr.key(0))
         expected = run_bp4(
-            neighbours_of(channel.checks_x),
-            neighbours_of(channel.checks_z),
+            (neighbours_of(channel.checks_x), neighbours_of(channel.checks_z)),
             QubitOdds(prior, prior, prior),
-            shots.syndrome.T[channel.rows_x] == 1,
-            shots.syndrome.T[channel.rows_z] == 1,
+            (shots.syndrome.T[channel.rows_x] == 1, shots.syndrome.T[channel.rows_z] == 1),
             num_iterations=9,
             check_rule=min_sum(scaling),
         )

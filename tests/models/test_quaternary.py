@@ -37,11 +37,12 @@ def run(checks_x, checks_z, probabilities, syndromes, num_iterations, rule) -> B
     """`run_bp4` on numpy arrays, shots first; syndromes are X checks, then Z checks."""
     identity, x, z, y = probabilities.T
     result = run_bp4(
-        neighbours_of(checks_x),
-        neighbours_of(checks_z),
+        (neighbours_of(checks_x), neighbours_of(checks_z)),
         QubitOdds(*(jnp.asarray(np.log(identity / q)[:, None], jnp.float32) for q in (x, z, y))),
-        jnp.asarray(syndromes[:, : len(checks_x)].T == 1),
-        jnp.asarray(syndromes[:, len(checks_x) :].T == 1),
+        (
+            jnp.asarray(syndromes[:, : len(checks_x)].T == 1),
+            jnp.asarray(syndromes[:, len(checks_x) :].T == 1),
+        ),
         num_iterations=num_iterations,
         check_rule=rule,
     )
@@ -169,11 +170,9 @@ def test_looks_on_the_way_are_whole_runs_of_so_many_iterations():
     syndromes = noisy_syndromes(code, 64)
     odds = jnp.full((18, 1), np.log(0.94 / 0.02), jnp.float32)
     found = bp4_on_the_way(
-        neighbours_of(code.checks_x),
-        neighbours_of(code.checks_z),
+        (neighbours_of(code.checks_x), neighbours_of(code.checks_z)),
         QubitOdds(odds, odds, odds),
-        jnp.asarray(syndromes[:, :9].T == 1),
-        jnp.asarray(syndromes[:, 9:].T == 1),
+        (jnp.asarray(syndromes[:, :9].T == 1), jnp.asarray(syndromes[:, 9:].T == 1)),
         iterations=(1, 2, 7),
         check_rule=min_sum(0.5),
     )

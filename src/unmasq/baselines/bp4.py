@@ -47,8 +47,10 @@ class QuaternaryBpOsd(Baseline):
         self._arguments = (problem, name, osd_order, scaling)
         self._channel = pauli_channel(problem)
         self._check_rule = min_sum(scaling)
-        self._graph_x = _on_device(neighbours_of(self._channel.checks_x))
-        self._graph_z = _on_device(neighbours_of(self._channel.checks_z))
+        self._graphs = (
+            _on_device(neighbours_of(self._channel.checks_x)),
+            _on_device(neighbours_of(self._channel.checks_z)),
+        )
         identity, x, z, y = self._channel.probabilities.T
         odds = (np.log(identity / pauli)[:, None] for pauli in (x, z, y))
         self._channel_odds = QubitOdds(*(jnp.asarray(each, jnp.float32) for each in odds))
@@ -105,11 +107,9 @@ class QuaternaryBpOsd(Baseline):
     ) -> list[np.ndarray]:
         """The fields of `BpResult`, on the host and shots first."""
         result = run_bp4(
-            self._graph_x,
-            self._graph_z,
+            self._graphs,
             self._channel_odds,
-            jnp.asarray(_padded(syndrome_x).T),
-            jnp.asarray(_padded(syndrome_z).T),
+            (jnp.asarray(_padded(syndrome_x).T), jnp.asarray(_padded(syndrome_z).T)),
             num_iterations=num_iterations,
             check_rule=self._check_rule,
         )

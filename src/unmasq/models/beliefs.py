@@ -81,11 +81,9 @@ class Beliefs(eqx.Module):
     def __call__(self, bits: UInt8[Array, "n B"]) -> BpOutcome:
         prior = jnp.full((1, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
         found = bp4_on_the_way(
-            self.graph_x,
-            self.graph_z,
+            (self.graph_x, self.graph_z),
             QubitOdds(prior, prior, prior),
-            bits[self.x_checks] == 1,
-            bits[self.z_checks] == 1,
+            (bits[self.x_checks] == 1, bits[self.z_checks] == 1),
             iterations=self.iterations,
             check_rule=min_sum(self.scaling),
         )

@@ -20,7 +20,8 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 _CLIP = 50.0
 
 Messages = Float[Array, "checks degree B"]
-# From X checks, from Z checks.
+# Of X checks, of Z checks.
+Syndromes = tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]]
 BothMessages = tuple[Float[Array, "checks_x degree_x B"], Float[Array, "checks_z degree_z B"]]
 CheckRule = Callable[[Messages, Bool[Array, "checks degree"], Bool[Array, "checks B"]], Messages]
 
@@ -54,6 +55,7 @@ class BpResult(NamedTuple):
     converged: Bool[Array, " B"]
 
 
+Graphs = tuple[Neighbours, Neighbours]  # of X checks, of Z checks
 State = tuple[BothMessages, BpResult]
 
 
@@ -107,11 +109,9 @@ def min_sum(scaling: float) -> CheckRule:
 
 @functools.partial(jax.jit, static_argnames="check_rule")
 def run_bp4(
-    graph_x: Neighbours,
-    graph_z: Neighbours,
+    graphs: Graphs,
     channel: QubitOdds,
-    syndrome_x: Bool[Array, "checks_x B"],
-    syndrome_z: Bool[Array, "checks_z B"],
+    syndromes: Syndromes,
     *,
     num_iterations: int | Int[Array, ""],
     check_rule: CheckRule,
@@ -124,23 +124,21 @@ def run_bp4(
     def unfinished(state: tuple) -> Bool[Array, ""]:
         return (state[0] < num_iterations) & ~jnp.all(state[1][1].converged)
 
-    start, step = _rounds((graph_x, graph_z), channel, (syndrome_x, syndrome_z), check_rule)
+    start, step = _rounds(graphs, channel, syndromes, check_rule)
     rounds = jax.lax.while_loop(unfinished, lambda s: (s[0] + 1, step(s[1])), (0, start))
     return rounds[1][1]
 
 
 def bp4_on_the_way(
-    graph_x: Neighbours,
-    graph_z: Neighbours,
+    graphs: Graphs,
     channel: QubitOdds,
-    syndrome_x: Bool[Array, "checks_x B"],
-    syndrome_z: Bool[Array, "checks_z B"],
+    syndromes: Syndromes,
     *,
     iterations: Sequence[int],
     check_rule: CheckRule,
 ) -> list[BpResult]:
     """What `run_bp4` gives after so many iterations, for each of these increasing numbers."""
-    state, step = _rounds((graph_x, graph_z), channel, (syndrome_x, syndrome_z), check_rule)
+    state, step = _rounds(graphs, channel, syndromes, check_rule)
     found = []
     for done, wanted in itertools.pairwise((0, *iterations)):
         state = jax.lax.fori_loop(done, wanted, lambda _, state: step(state), state)
@@ -149,9 +147,9 @@ def bp4_on_the_way(
 
 
 def _rounds(
-    graphs: tuple[Neighbours, Neighbours],
+    graphs: Graphs,
     channel: QubitOdds,
-    syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
+    syndromes: Syndromes,
     check_rule: CheckRule,
 ) -> tuple[State, Callable[[State], State]]:
     """The state before the first iteration, and an iteration."""
@@ -175,9 +173,9 @@ def _rounds(
 
 
 def _decision(
-    graphs: tuple[Neighbours, Neighbours],
+    graphs: Graphs,
     channel: QubitOdds,
-    syndromes: tuple[Bool[Array, "checks_x B"], Bool[Array, "checks_z B"]],
+    syndromes: Syndromes,
     messages: BothMessages,
 ) -> BpResult:
     """The likeliest Pauli of each qubit, and the odds of 0 against 1 for its X and its Z bit."""
