@@ -156,7 +156,7 @@ def bicycle_code(
     negative = shape.inverse_sites()
     dual = shape.dual_qubits()
     duals = {
-        tuple(np.sort(dual[list(support)]).tolist()): tuple(int(negative[g]) for g in kept)
+        moved_support(support, dual): tuple(negative[list(kept)].tolist())
         for support, kept in logicals.items()
     }
     x, z = Tokens.of(logicals, images), Tokens.of(duals, images)

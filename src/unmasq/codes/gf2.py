@@ -26,10 +26,7 @@ def as_bits(matrix: ArrayLike, name: str = "matrix") -> Bits:
 
 def from_supports(supports: Sequence[Sequence[int]], columns: int) -> Bits:
     """One row for each support, with ones at the listed columns."""
-    rows = np.zeros((len(supports), columns), np.uint8)
-    for row, support in zip(rows, supports, strict=True):
-        row[list(support)] = 1
-    return rows
+    return sparse_columns(supports, columns).T.toarray()
 
 
 def sparse_columns(supports: Sequence[Sequence[int]], rows: int) -> sparse.csc_array:

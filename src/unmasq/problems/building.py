@@ -1,7 +1,6 @@
 """Decoding problems from a code with noise, a Stim circuit, an error model, or matrices."""
 
 import dataclasses
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from unmasq.problems.faults import (
     merge_faults,
     require_priors,
 )
-from unmasq.problems.found_symmetry import with_structure
+from unmasq.problems.found_symmetry import with_structure, with_symmetry
 from unmasq.problems.layouts import choose_layout, equal_frames
 from unmasq.problems.problem import DecodingProblem, Layout
 from unmasq.problems.stim_faults import (
@@ -38,7 +37,6 @@ from unmasq.problems.stim_faults import (
 if TYPE_CHECKING:
     import stim
 
-_log = logging.getLogger("unmasq")
 NOISES = ("circuit", "code-capacity")
 
 
@@ -224,18 +222,10 @@ def _from_circuit(
         code.name if code and code.known else None,  # a name that `get_code` knows
         channels_of_circuit(circuit, p, order),
     )
-    return problem if code is None else _with_structure_of(code, problem)
-
-
-def _with_structure_of(code: CSSCode, problem: DecodingProblem) -> DecodingProblem:
-    """With the code's symmetry, if faults can tell that the problem has it, and Tanner graph."""
-    symmetry = code.symmetries.get(problem.basis)
-    tanner = _tanner_graph(code, problem.basis)
-    try:
-        return dataclasses.replace(problem, symmetry=symmetry, tanner=tanner)
-    except ValueError as error:  # of distance 2: faults differ in their logicals alone
-        _log.warning("note: the code's symmetry is not used: %s", error)
-        return dataclasses.replace(problem, tanner=tanner)
+    if code is None:
+        return problem
+    problem = dataclasses.replace(problem, tanner=_tanner_graph(code, basis))
+    return with_symmetry(problem, code.symmetries.get(basis), "code")
 
 
 def _tanner_graph(code: CSSCode, basis: str) -> TannerGraph:

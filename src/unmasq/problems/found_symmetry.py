@@ -5,6 +5,7 @@ the faults: basis logical k under element g is flipped by the faults that g make
 k. That names the translates of the basis by H and L alone, up to what no fault can tell apart.
 """
 
+import contextlib
 import dataclasses
 import logging
 from typing import TYPE_CHECKING
@@ -29,41 +30,42 @@ MAX_TOKENS = 2048  # tables of joint attention grow with their square
 def with_structure(problem: DecodingProblem, circuit: "stim.Circuit") -> DecodingProblem:
     """The problem with the symmetry, the Tanner graph and the check types found in its circuit."""
     lines = timelines_of(circuit)
+    problem, qubit_images = _with_symmetry(problem, lines)
     found = circuit_graph(lines, problem.layout.check, problem.layout.num_checks)
-    graph = found.tanner if found else None
-    symmetry, qubit_images = _symmetry(problem, lines)
-    if symmetry is not None and found is not None:
-        moved = qubit_images[:, found.data]
-        try:
-            if np.isin(moved, found.data).all():
-                data_images = np.searchsorted(found.data, moved).astype(np.int32)
-                graph = found.tanner.under(symmetry.check_images, data_images)
-        except ValueError:  # relations by type and tick stay
-            pass
-    layout = problem.layout
-    if found is not None:
-        layout = dataclasses.replace(layout, check_type=found.check_type)
-    return dataclasses.replace(problem, symmetry=symmetry, tanner=graph, layout=layout)
+    if found is None:
+        return problem
+    graph, moved = found.tanner, qubit_images[:, found.data]
+    if problem.symmetry is not None and np.isin(moved, found.data).all():
+        data_images = np.searchsorted(found.data, moved).astype(np.int32)
+        with contextlib.suppress(ValueError):  # relations by type and tick stay
+            graph = graph.under(problem.symmetry.check_images, data_images)
+    layout = dataclasses.replace(problem.layout, check_type=found.check_type)
+    return dataclasses.replace(problem, tanner=graph, layout=layout)
 
 
-def _symmetry(problem: DecodingProblem, lines: Timelines) -> tuple[Symmetry | None, Indices]:
-    """With the images of the qubits; None for the identity alone."""
-    nobody = np.zeros((0, lines.num_qubits), np.int32)
+def _with_symmetry(problem: DecodingProblem, lines: Timelines) -> tuple[DecodingProblem, Indices]:
+    """With the symmetry, if it has one that can be listed, and what it does to the qubits."""
     try:
         found = circuit_symmetry(lines)
     except GroupTooLargeError as error:
         _log.warning("note: no symmetry is used: %s", error)
-        return None, nobody
+        return problem, np.zeros((0, lines.num_qubits), np.int32)
     images, elements = check_images(found.detector_images, problem.layout)
-    if len(images) == 1:
-        return None, nobody
-    symmetry = symmetry_of_problem(problem, images)
+    if len(images) > 1:
+        symmetry = symmetry_of_problem(problem, images)
+        problem = with_symmetry(problem, symmetry, "circuit")
+    return problem, found.qubit_images[elements]
+
+
+def with_symmetry(
+    problem: DecodingProblem, symmetry: Symmetry | None, whose: str
+) -> DecodingProblem:
+    """The problem with a symmetry, or as it is, with a note, where H, L or the noise lack it."""
     try:
-        dataclasses.replace(problem, symmetry=symmetry)  # checks it against H, L and the noise
+        return dataclasses.replace(problem, symmetry=symmetry)
     except ValueError as error:
-        symmetry = None
-        _log.warning("note: the circuit's symmetry is not used: %s", error)
-    return symmetry, found.qubit_images[elements]
+        _log.warning("note: the %s's symmetry is not used: %s", whose, error)
+        return problem
 
 
 def check_images(detector_images: Indices, layout: Layout) -> tuple[Indices, Indices]:

@@ -137,23 +137,11 @@ class DecodingProblem:
                 f"tanner must have the layout's {self.layout.num_checks} checks: "
                 f"got {self.tanner.num_checks}."
             )
-        self._require_fitting_symmetry()
         self._require_canonical_order()
         require_symmetry(self)
 
-    def _require_fitting_symmetry(self) -> None:
-        if self.symmetry is None:
-            return
-        sizes = (self.symmetry.num_checks, len(self.symmetry.basis_tokens))
-        if sizes != (self.layout.num_checks, self.num_logicals):
-            raise ValueError(
-                f"symmetry must act on {self.layout.num_checks} checks and {self.num_logicals} "
-                f"logicals: got {sizes[0]} and {sizes[1]}."
-            )
-
     def _require_canonical_order(self) -> None:
-        faults = self.faults()
-        for j, (one, following) in enumerate(itertools.pairwise(faults)):
+        for j, (one, following) in enumerate(itertools.pairwise(self.faults())):
             if one >= following:
                 raise ValueError(
                     "columns must be distinct and sorted by detectors, then logicals: got "

@@ -28,6 +28,12 @@ def require_symmetry(problem: "DecodingProblem") -> None:
     symmetry = problem.symmetry
     if symmetry is None:
         return
+    sizes = (symmetry.num_checks, len(symmetry.basis_tokens))
+    if sizes != (problem.layout.num_checks, problem.num_logicals):
+        raise ValueError(
+            f"symmetry must act on {problem.layout.num_checks} checks and {problem.num_logicals} "
+            f"logicals: got {sizes[0]} and {sizes[1]}."
+        )
     check = _Check(problem, symmetry)
     images = np.concatenate(
         [symmetry.check_images, symmetry.num_checks + symmetry.token_images], axis=1
