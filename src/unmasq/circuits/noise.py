@@ -54,24 +54,20 @@ class NoiseModel:
         require_error_rate(p)
         if label == UNIFORM:
             return NoiseModel.uniform(p)
+        kind, _, text = label.partition(" ")
         try:
-            ratios = [float(word) for word in label.removeprefix(f"{UNIFORM} ").split(":")]
-            two_qubit, idle, preparation, measurement = ratios
+            ratios = [float(word) for word in text.split(":")]
         except ValueError:
-            raise _no_label(label) from None
-        if not label.startswith(f"{UNIFORM} ") or max(ratios) != 1 or min(ratios) < 0:
-            raise _no_label(label)
-        return NoiseModel(p * two_qubit, p * idle, p * preparation, p * measurement)
+            ratios = []
+        if kind != UNIFORM or len(ratios) != 4 or max(ratios) != 1 or min(ratios) < 0:
+            raise ValueError(
+                f"noise must be {UNIFORM}, code-capacity, or {UNIFORM} a:b:c:d with the rates of "
+                f"CNOTs, idles, preparation and measurement beside the greatest: got '{label}'."
+            )
+        return NoiseModel(*(p * ratio for ratio in ratios))
 
     @staticmethod
     def uniform(p: float) -> "NoiseModel":
         """Every rate equal to p: the noise that published numbers mean."""
         require_error_rate(p)
         return NoiseModel(p, p, p, p)
-
-
-def _no_label(label: str) -> ValueError:
-    return ValueError(
-        f"noise must be {UNIFORM}, code-capacity, or {UNIFORM} a:b:c:d with the rates of CNOTs, "
-        f"idles, preparation and measurement beside the greatest: got '{label}'."
-    )

@@ -38,9 +38,6 @@ class Schedule:
                 f"{self.x.shape[1]} and {self.z.shape[1]}."
             )
         _require_single(np.concatenate([self.x, self.z]), "qubit", 0)
-        self._require_undisturbed()
-
-    def _require_undisturbed(self) -> None:
         odd = first_on_shared_qubits(self.x, self.z) % 2
         if odd.any():
             i, j = np.argwhere(odd)[0]

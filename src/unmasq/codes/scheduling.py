@@ -82,12 +82,9 @@ class _Quotient:
         m, n = checks.shape
         moves = np.arange(m + n)[None, :] if images is None else images
         smallest = moves.min(axis=0)
-        names = np.full((m, n), -1, np.int64)
         rows, columns = np.nonzero(checks)
-        names[rows, columns] = (
-            moves[:, rows].astype(np.int64) * n + (moves[:, m + columns] - m)
-        ).min(axis=0)
-        found, orbits = np.unique(names[rows, columns], return_inverse=True)
+        names = moves[:, rows].astype(np.int64) * n + (moves[:, m + columns] - m)
+        found, orbits = np.unique(names.min(axis=0), return_inverse=True)
         edge_orbits = np.full((m, n), -1, np.int32)
         edge_orbits[rows, columns] = orbits
         first_z = len(checks_x)

@@ -63,7 +63,7 @@ def with_symmetry(
     """The problem with a symmetry, or as it is, with a note, where H, L or the noise lack it."""
     try:
         return dataclasses.replace(problem, symmetry=symmetry)
-    except ValueError as error:
+    except ValueError as error:  # such as of a code of distance 2: only logicals tell faults apart
         _log.warning("note: the %s's symmetry is not used: %s", whose, error)
         return problem
 

@@ -225,12 +225,9 @@ class DecodingProblem:
         if not rows.size:
             raise ValueError(f"check_type must occur in the layout: got {check_type}.")
         sites = np.flatnonzero(self.layout.check_type == check_type)
-        new_number = {int(row): i for i, row in enumerate(rows)}
-        new_keys = [
-            (tuple(new_number[d] for d in detectors if d in new_number), logicals)
-            for detectors, logicals in self.faults()
-        ]
-        merged = merge_faults(zip(new_keys, self.priors.tolist(), strict=True))
+        seen = sparse.csc_array(self.check_matrix.tocsr()[rows])
+        keys = list(zip(column_supports(seen), column_supports(self.logical_matrix), strict=True))
+        merged = merge_faults(zip(keys, self.priors.tolist(), strict=True))
         check_matrix, logical_matrix, priors, order = fault_columns(
             merged, len(rows), self.num_logicals
         )
@@ -246,7 +243,7 @@ class DecodingProblem:
             logical_matrix=logical_matrix,
             priors=priors,
             layout=layout,
-            channels=self.channels.merged(new_keys, order) if self.channels else None,
+            channels=self.channels.merged(keys, order) if self.channels else None,
             symmetry=None,
             tanner=None,
         )
