@@ -94,15 +94,11 @@ class Beliefs(eqx.Module):
         explained = jnp.concatenate(
             [syndrome_of(self.graph_x, last.z_bits), syndrome_of(self.graph_z, last.x_bits)]
         )[self.back]
-        of_x, of_z = (
-            parity(jnp.asarray(logicals, jnp.float32), flipped.T.astype(jnp.float32))
-            for logicals, flipped in (
-                (self.logicals_of_x, last.x_bits),
-                (self.logicals_of_z, last.z_bits),
-            )
-        )
+        logicals = jnp.concatenate([self.logicals_of_x, self.logicals_of_z], axis=1)
+        flipped = jnp.concatenate([last.x_bits, last.z_bits]).T
+        guess = parity(logicals.astype(jnp.float32), flipped.astype(jnp.float32))
         weight = jnp.sum(last.x_bits | last.z_bits, axis=0, dtype=jnp.int32)
-        return BpOutcome(features, bits ^ explained.astype(jnp.uint8), of_x ^ of_z, weight)
+        return BpOutcome(features, bits ^ explained.astype(jnp.uint8), guess, weight)
 
     def _around(self, found: BpResult) -> Float[Array, "n around B"]:
         """Odds of each check's qubits: those of the bit that it sees, then of the other."""

@@ -61,12 +61,8 @@ State = tuple[BothMessages, BpResult]
 
 def neighbours_of(checks: np.ndarray) -> Neighbours:
     """The graph of a dense 0/1 check matrix (checks, n)."""
-    num_checks, num_qubits = checks.shape
-    degree = max(1, int(checks.sum(axis=1).max(initial=0)))
-    qubits = np.full((num_checks, degree), num_qubits, np.int32)
-    for row, check in zip(qubits, checks, strict=True):
-        found = np.flatnonzero(check)
-        row[: len(found)] = found
+    num_qubits = checks.shape[1]
+    qubits = _padded([np.flatnonzero(check).tolist() for check in checks], num_qubits)
     return neighbours_by_check(qubits, num_qubits)
 
 
@@ -76,9 +72,13 @@ def neighbours_by_check(qubits: np.ndarray, num_qubits: int) -> Neighbours:
     for edge, qubit in enumerate(qubits.ravel()):
         if qubit < num_qubits:
             edges[qubit].append(edge)
-    width = max(1, max((len(e) for e in edges), default=0))
-    padded = [e + [qubits.size] * (width - len(e)) for e in edges]
-    return Neighbours(qubits.astype(np.int32), np.array(padded, np.int32))
+    return Neighbours(qubits.astype(np.int32), _padded(edges, qubits.size))
+
+
+def _padded(rows: list[list[int]], filling: int) -> np.ndarray:
+    width = max(1, max(map(len, rows), default=0))
+    padded = [row + [filling] * (width - len(row)) for row in rows]
+    return np.array(padded, np.int32).reshape(len(rows), width)
 
 
 @functools.cache  # one function for each scaling: `run_bp4` is compiled for each function
