@@ -9,18 +9,11 @@ Expect: not yet run
 
 import dataclasses
 
-from unmasq.recipes import bb72_messages
-from unmasq.training.config import NoiseSchedule, OptimizerConfig, ProblemConfig
+from unmasq.recipes import bb144_messages
+from unmasq.training.config import ProblemConfig
 
 RECIPE = dataclasses.replace(
-    bb72_messages.RECIPE,  # the network, masks and number of updates
+    bb144_messages.RECIPE,
     name="bb108-messages",
-    batch_size=1024,
     problem=ProblemConfig("bb108", "circuit", 10),
-    optimizer=OptimizerConfig(
-        "muon", 3e-4, 3e-3, b2=0.98, clip=1.0, warm_up=0.06, flat_until=0.4, last=0.01
-    ),
-    noise=NoiseSchedule(p=0.0045, low=0.5, start=0.0008, ramp=0.4),
-    evaluate_p=(0.002, 0.003, 0.005),
-    evaluate_shots=16384,
 )

@@ -5,21 +5,14 @@ Cost:   about 42 hours on one A100, as published; not run here
 Expect: the paper's figures
 """
 
-from unmasq.models import NetworkConfig
-from unmasq.training.config import NoiseSchedule, OptimizerConfig, ProblemConfig, TrainConfig
+import dataclasses
 
-RECIPE = TrainConfig(
+from unmasq.recipes import paper_bb72_continuous
+from unmasq.training.config import NoiseSchedule, ProblemConfig
+
+RECIPE = dataclasses.replace(
+    paper_bb72_continuous.RECIPE,
     name="paper-bb144-continuous",
-    num_updates=80_000_000,
-    batch_size=250,
     problem=ProblemConfig("bb144", "code-capacity"),
-    network=NetworkConfig(kind="continuous", feedforward=2048),
-    objective="continuous",
-    num_steps=200,
-    # 1e-3 to 1e-5 by a cosine within 2,000 updates.
-    optimizer=OptimizerConfig(
-        "adamw", 1e-3, flat_until=0.0, fall_until=2_000 / 80_000_000, last=0.01
-    ),
     noise=NoiseSchedule(p=0.06),
-    ema=0.0,  # the paper averages no weights
 )
