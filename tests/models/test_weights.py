@@ -157,6 +157,11 @@ def rewritten(path, change):
         (lambda h: h.pop("network"), BrokenWeightsError, "this version knows.*Update unmasq"),
         (lambda h: h["network"].update(wings=2), BrokenWeightsError, "wings.*Update unmasq"),
         (lambda h: h["network"].update(width=16), NetworkMismatchError, "must have shape"),
+        # Before anything of that size is built.
+        (lambda h: h["network"].update(decoder_layers=10**8), BrokenWeightsError, "layers must"),
+        (lambda h: h["network"].update(encoder_layers=10**8), BrokenWeightsError, "layers must"),
+        (lambda h: h.update(num_frames=10**8), BrokenWeightsError, "num_frames must lie"),
+        (lambda h: h.update(num_logicals=9999), BrokenWeightsError, "num_logicals must lie"),
     ],
 )
 def test_foreign_weight_files_are_refused(tmp_path, change, error, message):

@@ -110,9 +110,9 @@ def test_killed_while_it_begins_a_run_resumes_or_begins_again(tmp_path, problem,
         with pytest.raises(ValueError, match="--resume must name a run folder: .* --out"):
             run.open()
         run.create(TINY, problem, state_at(0))
+    assert not list(run.path.glob(".*"))  # it may end without ever being resumed
     run.open()
     assert_step(run.restore(state_at(99))[0], 0)
-    assert not list(run.path.glob(".step-*"))
 
 
 @pytest.mark.parametrize("number", range(3))

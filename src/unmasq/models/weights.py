@@ -1,6 +1,7 @@
 """A network's weights by name, and networks to and from weight files."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from unmasq.files.weight_file import (
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
 from unmasq.problems.pauli_channel import Qubits
 from unmasq.problems.problem import Layout
+from unmasq.problems.problem_file import MAX_ROWS
 from unmasq.problems.translates import Translates
 
 STORED_DTYPE = np.float16  # of weights in a file
@@ -123,11 +125,29 @@ def load_weights(path: str | Path) -> Weights:
     file = read_weight_file(path)
     with WEIGHTS.understanding(path):
         config = NetworkConfig(**file.header["network"])
+        _require_sizes(file, config)
         geometry = _geometry_from(file.arrays, file.header)
         translates = _translates_from(file.arrays, geometry)
         shapes = network_shapes(config, geometry)
     network = on_device(with_weights(shapes, file.weights))
     return Weights(network, config, geometry, file.header, file.model_hash, translates)
+
+
+def _require_sizes(file: WeightFile, config: NetworkConfig) -> None:
+    """Sizes that the file has room for: a wrong one would take all time or memory before that."""
+    numbers = sum(array.size for array in file.weights.values())
+    logicals = numbers
+    if "symmetry.basis_tokens" in file.arrays:
+        logicals = len(file.arrays["symmetry.basis_tokens"])
+    elif config.kind == "masked":
+        logicals = math.isqrt(numbers)  # attention among them has weights of its own
+    for name, size, most in (
+        ("layers", config.encoder_layers + config.decoder_layers, len(file.weights)),
+        ("num_frames", file.header["num_frames"], MAX_ROWS),
+        ("num_logicals", file.header["num_logicals"], logicals),
+    ):
+        if type(size) is not int or not 0 <= size <= most:
+            raise ValueError(f"{name} must lie in 0..{most}: got {str(size)[:20]}")
 
 
 _QUBITS = ("of_checks", "logicals_of_x", "logicals_of_z")

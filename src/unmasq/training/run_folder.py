@@ -86,6 +86,7 @@ class RunFolder:
             write_whole(self.path / "manifest.json", manifest)
             self.save(state, 0.0)
             write_whole(self.path / "config.json", to_json(config))  # last: now it is a run
+            self._sweep_temporaries(config.name)  # of one that was killed before it was a run
 
     def open(self) -> tuple[TrainConfig, DecodingProblem]:
         """Config and problem of an existing run."""
@@ -189,10 +190,14 @@ class RunFolder:
             manifest = self.path / shard.name.rsplit("-", 1)[0]
             if not any(manifest.with_suffix(end).exists() for end in (".json", ".broken")):
                 shard.unlink()
-        name = from_json((self.path / "config.json").read_bytes()).name
-        for start in ("step-", "metrics.jsonl.", f"{name}."):  # one process writes here
+        self._sweep_temporaries(from_json((self.path / "config.json").read_bytes()).name)
+
+    def _sweep_temporaries(self, name: str) -> None:
+        """One process writes here: what is half-written now stays so."""
+        starts = [f"{file}." for file in ("problem", "manifest", "config", "metrics", name)]
+        for start in ("step-", *starts):
             for temporary in self.path.glob(f".{glob.escape(start)}*"):
-                temporary.unlink()
+                temporary.unlink(missing_ok=True)
 
 
 _SAVED = "All that was saved is still there: make room and go on with --resume."
