@@ -1,6 +1,7 @@
 """The weights in the package: whole, described by their cards, and found by sinter."""
 
 import dataclasses
+import hashlib
 import importlib.util
 import json
 from pathlib import Path
@@ -8,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from unmasq.codes import get_code
+from unmasq.decoding import model_store
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.decoding.model_store import SHIPPED, find_model, read_model
 from unmasq.decoding.sinter_adapter import sinter_decoders
 from unmasq.files.model_card import card_text
+from unmasq.files.weight_file import BrokenWeightsError
 from unmasq.problems.building import circuit_from_code, problem_from_code
 from unmasq.problems.trained_noise import trained_noise
 from unmasq.recipes import get_recipe
@@ -34,6 +37,7 @@ def test_the_card_tells_of_this_very_model(path):
     assert model.shipped
     assert model.name == path.stem
     assert model.card["model_hash"] == model.model_hash
+    assert model.card["file_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert model.card["structure_id"] == model.structure_id
     assert path.with_suffix(".md").read_text() == card_text(model.card)
     noise = trained_noise(model.header, model.card)
@@ -42,6 +46,20 @@ def test_the_card_tells_of_this_very_model(path):
         (schedule["low"] * schedule["p"], schedule["p"])
     )
     assert noise.priors is not None
+
+
+def test_a_shipped_file_that_is_not_its_card_s_is_refused(tmp_path, monkeypatch):
+    """Shipped files are of the first version, and carry no digest."""
+    monkeypatch.setattr(model_store, "SHIPPED", tmp_path)
+    for file in (PATHS[0], PATHS[0].with_suffix(".json")):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    path = tmp_path / PATHS[0].name
+    load(path)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1  # of a map of translates, which the hash of the model does not cover
+    path.write_bytes(data)
+    with pytest.raises(BrokenWeightsError, match="must be the file that its card describes"):
+        load(path)
 
 
 @every_model

@@ -142,10 +142,11 @@ def header_of(data):
 
 
 def rewritten(path, change):
-    """The file with another header, and without a digest."""
+    """The file as the first version wrote it, without a digest, with another header."""
     data = path.read_bytes()
     header = header_of(data)
-    del header["digest"]
+    header.pop("digest", None)
+    header["format"] = "unmasq-weights-1"
     change(header)
     path.write_bytes(save(load(data), metadata={"unmasq": json.dumps(header)}))
 
@@ -198,6 +199,17 @@ def test_weight_files_of_the_first_version_carry_no_digest(tmp_path):
     expected = load_weights(path).model_hash
     rewritten(path, lambda header: None)
     assert load_weights(path).model_hash == expected
+    rewritten(path, lambda header: header.update(digest=None))
+    with pytest.raises(BrokenWeightsError, match="its content was altered"):
+        load_weights(path)
+
+
+def test_a_weight_file_whose_digest_was_lost_is_refused(tmp_path):
+    path = tmp_path / "n.safetensors"
+    write_weights(path, repetition_problem())
+    path.write_bytes(path.read_bytes().replace(b"digest", b"figest"))
+    with pytest.raises(BrokenWeightsError, match="its content was altered"):
+        load_weights(path)
 
 
 def test_a_whole_weight_file_that_makes_no_sense_is_refused(tmp_path):

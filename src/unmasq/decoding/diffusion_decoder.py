@@ -49,6 +49,7 @@ def load(
     if dtype is not None:
         asking = asking.but(dtype=dtype)
     model = find_model(name_or_path)
+    model.require_whole()
     weights = load_weights(model.path)
     return DiffusionDecoder.from_weights(weights, asking, max_batch=max_batch, card=model.card)
 

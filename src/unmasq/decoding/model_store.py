@@ -6,13 +6,20 @@ never imports jax: a listing must not take hold of an accelerator.
 
 import dataclasses
 import functools
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from unmasq.files.model_card import read_card
-from unmasq.files.weight_file import WEIGHTS, WeightFacts, glance_at, read_weight_file
+from unmasq.files.weight_file import (
+    WEIGHTS,
+    BrokenWeightsError,
+    WeightFacts,
+    glance_at,
+    read_weight_file,
+)
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.readouts import Readout
 from unmasq.suggest import nearest
@@ -69,6 +76,15 @@ class ModelFile:
     def card(self) -> dict[str, Any]:
         """The model card beside the file, or {}."""
         return read_card(self.path.with_suffix(".json"))
+
+    def require_whole(self) -> None:
+        """Shipped files are of the first version, without a digest: their cards vouch for them."""
+        expected = self.card.get("file_sha256") if self.shipped else None
+        if expected and hashlib.sha256(self.path.read_bytes()).hexdigest() != expected:
+            raise BrokenWeightsError(
+                f"{self.path} must be the file that its card describes: its content was altered. "
+                "Install unmasq again."
+            )
 
 
 def decoder_name(model_hash: str) -> str:

@@ -41,7 +41,7 @@ class ArrayFormat:
     kind: str  # "problem file"
     way_out: str
     error: type[ValueError] = ValueError
-    undigested: bool = False  # whether early versions wrote no digest
+    undigested: str | None = None  # the name of files before there were digests
 
     def write(self, path: str | Path, arrays: Mapping[str, np.ndarray], header: Header) -> None:
         """The whole file, or nothing."""
@@ -60,10 +60,10 @@ class ArrayFormat:
             arrays = arrays_of(data)
         except UNREADABLE as error:
             raise self.refusal(path) from error
-        if found != self.name:
+        if found not in self._names:
             raise self.error(f"{path} must have format {self.name}: got {found}. {self.way_out}")
-        allowed = [_digest(header, arrays)]
-        if header.pop("digest", None) not in [*allowed, *([None] if self.undigested else [])]:
+        early = found == self.undigested and "digest" not in header
+        if not early and header.pop("digest", None) != _digest(header, arrays):
             raise self.error(
                 f"{path} must hold what was written into it: its content was altered. "
                 f"{self.way_out}"
@@ -94,11 +94,15 @@ class ArrayFormat:
             table = json.loads(text)
             header = json.loads(table.pop("__metadata__")["unmasq"])
             ends = [int(entry["data_offsets"][1]) for entry in table.values()]
-            if header["format"] != self.name or max(ends) != data_bytes:
+            if header["format"] not in self._names or max(ends) != data_bytes:
                 return None
             return header, {name: tuple(entry["shape"]) for name, entry in table.items()}
         except UNREADABLE:
             return None
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return (self.name, self.undigested or self.name)
 
     def refusal(self, path: str | Path) -> ValueError:
         """For a file that is no such file, or only part of one."""

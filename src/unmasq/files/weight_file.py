@@ -21,11 +21,11 @@ class BrokenWeightsError(ValueError):
 
 
 WEIGHTS = ArrayFormat(
-    "unmasq-weights-1",
+    "unmasq-weights-2",
     "weight file",
     "`unmasq train` writes them.",
     error=BrokenWeightsError,
-    undigested=True,
+    undigested="unmasq-weights-1",
 )
 _PREFIX = "network."
 
