@@ -8,6 +8,7 @@ from unmasq.models import NetworkConfig
 from unmasq.problems.building import problem_from_matrices
 from unmasq.problems.problem import DecodingProblem
 from unmasq.training import OptimizerConfig, TrainConfig, to_json
+from unmasq.training.config import NoiseSchedule
 
 TINY = TrainConfig(
     name="tiny",
@@ -15,6 +16,7 @@ TINY = TrainConfig(
     batch_size=16,
     network=NetworkConfig(width=8, feedforward=8, heads=2, encoder_layers=0, decoder_layers=1),
     optimizer=OptimizerConfig(learning_rate=3e-3),
+    noise=NoiseSchedule(0.2),  # of `repetition_problem`
     updates_per_call=4,
     evaluate_shots=1024,
 )

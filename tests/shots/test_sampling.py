@@ -150,10 +150,18 @@ def test_each_shot_has_its_own_error_rate():
             assert_rate(hits[detector], shots // 2, rate)
 
 
-def test_noise_without_a_formula_has_its_priors_at_every_p():
-    sampler = ShotSampler(tiny_problem())
-    found = sampler.priors(jnp.array([0.001, 0.5]))
-    np.testing.assert_allclose(found, np.tile(tiny_problem().priors, (2, 1)), rtol=1e-7)
+def test_noise_without_a_formula_is_scaled_as_independent_copies_compose():
+    """p = problem.p is the prior itself, twice that two copies, and 1/2 stays 1/2."""
+    source = problem_from_dem(stim.DetectorErrorModel("error(0.1) D0 L0\nerror(0.3) D0"))
+    assert source.channels is None
+    once, twice, half = ShotSampler(source).priors(source.p * jnp.array([1.0, 2.0, 0.5]))
+    np.testing.assert_allclose(once, source.priors, rtol=1e-6)
+    np.testing.assert_allclose(twice, 2 * source.priors * (1 - source.priors), rtol=1e-6)
+    np.testing.assert_allclose(2 * half * (1 - half), source.priors, rtol=1e-6)
+    always = np.flatnonzero(tiny_problem().priors == 0.5)
+    assert always.size
+    found = ShotSampler(tiny_problem()).priors(jnp.array([0.001, 0.5]))
+    np.testing.assert_array_equal(found[:, always], 0.5)
 
 
 # What a shot is made of.

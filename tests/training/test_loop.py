@@ -77,13 +77,28 @@ def test_every_update_is_in_the_metrics_once(uninterrupted):
     assert (record["step"], record["samples"], record["finished"]) == (40, 640, True)
 
 
-def test_a_problem_with_one_known_rate_trains_at_it(uninterrupted, problem):
-    folder, _, (message, begun), shown = uninterrupted
-    assert begun == "tiny: compiling, then on from update 0 of 40"
-    assert message == "the priors of 'repetition' are known at p = 0.2 alone: training at it"
-    config, _ = folder.open()
-    assert config == dataclasses.replace(CONFIG, noise=NoiseSchedule(0.2))
+def test_a_problem_with_one_known_rate_trains_at_it(uninterrupted):
+    folder, _, said, shown = uninterrupted
+    assert said == ["tiny: compiling, then on from update 0 of 40"]
+    assert folder.open()[0] == CONFIG
     assert {round(p.p, 6) for p in shown} == {0.2}
+
+
+def test_a_problem_with_one_known_rate_trains_at_scaled_ones_and_is_evaluated_at_its_own(
+    tmp_path, problem
+):
+    config = dataclasses.replace(
+        CONFIG, num_updates=12, noise=NoiseSchedule(0.1, low=0.5), evaluate_p=(0.05, 0.1)
+    )
+    run, said, shown = RunFolder(tmp_path / "run"), [], []
+    record = train(config, problem, run, say=said.append, report=shown.append)
+    assert said[0] == "the priors of 'repetition' are known at p = 0.2 alone: evaluating at it"
+    assert {round(p.p, 6) for p in shown} == {0.1}
+    assert shown[-1].failures.endswith("/1024 fail at p 0.2")
+    assert [row["p"] for row in record["evaluation"]] == [0.2]
+    noise = load_weights(run.path / "tiny.safetensors").header["noise"]
+    assert (noise["low"], noise["high"]) == (0.05, 0.1)
+    np.testing.assert_allclose(noise["priors"], (1 - np.sqrt(1 - 2 * 0.2)) / 2, rtol=1e-5)
 
 
 def test_progress_shows_time_left_and_the_last_error_rate(uninterrupted):
@@ -261,7 +276,7 @@ def test_nan_goes_back_to_the_last_good_state_and_on(tmp_path, uninterrupted, pr
     said = []
     record = train(CONFIG, problem, run, times=RunTimes(save_seconds=0.0), say=said.append)
     assert record["finished"]
-    assert said[2:] == [
+    assert said[1:] == [
         "loss is not finite after update 20: back to update 20, on with other random numbers "
         f"(no. {count} of at most {MAX_ROLLBACKS})"
         for count in (1, 2)
@@ -279,7 +294,7 @@ def test_nan_before_any_later_checkpoint_begins_again(tmp_path, problem, poison)
     run = RunFolder(tmp_path / "run")
     said = []
     record = train(CONFIG, problem, run, say=said.append)
-    assert "back to update 0" in said[2]
+    assert "back to update 0" in said[1]
     assert record["finished"]
     assert [r["step"] for r in run.metrics() if "loss" in r] == list(range(4, 41, 4))
 
@@ -290,7 +305,7 @@ def test_nan_again_and_again_ends_the_run(tmp_path, problem):
     said = []
     with pytest.raises(TrainingDivergedError, match="turned NaN 6 times, .*Lower the learning"):
         train(absurd, problem, run, times=RunTimes(save_seconds=0.0), say=said.append)
-    assert len(said) == 2 + MAX_ROLLBACKS
+    assert len(said) == 1 + MAX_ROLLBACKS
     assert all(np.isfinite(array).all() for array in final_state(run).values())
 
 

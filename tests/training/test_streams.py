@@ -96,8 +96,9 @@ def test_distinct_samples_are_counted_once():
 
 
 def test_shots_at_another_p_are_other_shots():
-    ramp = NoiseSchedule(TINY.noise.p, ramp=0.25)  # 10 of 40 updates
-    assert distinct_samples([run_record(noise=ramp), run_record(20)]) == (40 + 10) * 16
+    flat, ramp = NoiseSchedule(0.006), NoiseSchedule(0.006, ramp=0.25)  # 10 of 40 updates
+    runs = [run_record(noise=ramp), run_record(20, noise=flat)]
+    assert distinct_samples(runs) == (40 + 10) * 16
 
 
 def test_the_shipped_cards_say_how_many_samples_are_distinct():

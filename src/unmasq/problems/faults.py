@@ -60,6 +60,21 @@ def column_supports(matrix: sparse.csc_array) -> list[tuple[int, ...]]:
     return [tuple(indices[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
 
 
+def strengths(priors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """-log(1 - 2f): adds up where independent equal faults merge; infinite at f = 1/2."""
+    with np.errstate(divide="ignore"):
+        return -np.log1p(-2 * priors)
+
+
+def scaled_priors(priors: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+    """Priors f(s) of channels `factor` = s times as strong: 1 - 2 f(s) = (1 - 2f)^s.
+
+    >>> scaled_priors(np.array([0.1, 0.5]), 2.0)  # twice the same channel
+    array([0.18, 0.5 ])
+    """
+    return -np.expm1(-factor * strengths(priors)) / 2
+
+
 # An elementary channel at rate q makes independent faults of probability f with
 # 1 - 2f = (1 - base * q) ** power: Stim's exact conversion of depolarizing noise.
 CHANNEL_KINDS: Mapping[str, tuple[float, float]] = {  # kind: (base, power)

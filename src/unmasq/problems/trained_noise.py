@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unmasq.problems.faults import scaled_priors
 from unmasq.problems.problem import DecodingProblem
 
 FACTOR = 2.0
@@ -36,11 +37,13 @@ class TrainedNoise:
 
     @staticmethod
     def of(problem: DecodingProblem, low: float, high: float) -> "TrainedNoise":
-        """A problem at p = low to high; one without channels stands at its own priors."""
+        """A problem at p = low to high; the priors of one without channels are scaled."""
         if problem.channels is not None:
-            problem = problem.at(high)
-        chosen = _some_of_each_kind(problem.priors)
-        return TrainedNoise(low, high, chosen, problem.priors[chosen])
+            priors = problem.at(high).priors
+        else:
+            priors = scaled_priors(problem.priors, high / problem.p)
+        chosen = _some_of_each_kind(priors)
+        return TrainedNoise(low, high, chosen, priors[chosen])
 
     @staticmethod
     def read(facts: Any) -> "TrainedNoise":

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8, UInt32
 from scipy import sparse
 
-from unmasq.problems.faults import CHANNEL_KINDS
+from unmasq.problems.faults import CHANNEL_KINDS, strengths
 from unmasq.problems.frames import intermediate_logicals
 from unmasq.problems.problem import DecodingProblem
 
@@ -38,7 +38,7 @@ class ShotSampler(eqx.Module):
     signatures: Float[Array, "rows N"]  # H above L, or above all L Pi[r]
     exponents: Float[Array, "C N"]  # n_jc * power_c: 1 - 2f = prod_c (1 - slope_c p)^exponent
     slopes: Float[Array, " C"]  # base_c * ratio_c
-    fixed_priors: Float[Array, " N"] | None
+    has_formula: bool = eqx.field(static=True)  # else 1 - 2f = (1 - 2 prior)^(p / problem.p)
     num_detectors: int = eqx.field(static=True)
     num_logicals: int = eqx.field(static=True)
     intermediate: bool = eqx.field(static=True)
@@ -50,30 +50,31 @@ class ShotSampler(eqx.Module):
         self.num_logicals = problem.num_logicals
         self.intermediate = intermediate
         channels = problem.channels
+        self.has_formula = channels is not None
         if channels is None:
-            self.fixed_priors = jnp.asarray(problem.priors, jnp.float32)
-            self.exponents = jnp.zeros((0, problem.num_faults), jnp.float32)
-            self.slopes = jnp.zeros((0,), jnp.float32)
+            self.exponents = jnp.asarray(strengths(problem.priors)[None], jnp.float32)
+            self.slopes = jnp.asarray([1 / problem.p], jnp.float32)
         else:
             rules = [CHANNEL_KINDS[kind] for kind in channels.kinds]
             powers = np.array([power for _, power in rules])
             bases = np.array([base for base, _ in rules])
-            self.fixed_priors = None
             self.exponents = jnp.asarray((channels.counts * powers).T, jnp.float32)
             self.slopes = jnp.asarray(bases * np.array(channels.ratios), jnp.float32)
 
     def priors(self, p: Float[Array, " B"]) -> Float[Array, "B N"]:
-        """Fault probabilities at each shot's p; fixed ones where the noise has no formula."""
-        if self.fixed_priors is not None:
-            return jnp.broadcast_to(self.fixed_priors, (p.shape[0], self.fixed_priors.shape[0]))
-        rates = jnp.minimum(p[:, None] * self.slopes[None, :], _GREATEST_RATE)
-        logs = jnp.log1p(-rates)
+        """Fault probabilities at each shot's p; scaled ones where the noise has no formula."""
+        logs = self._logs(p)
         # A sum, not a matrix product: XLA fuses it into the comparison with the random numbers,
         # and no array of B * N priors is ever written.
         products = (
             logs[:, c, None] * exponent[None, :] for c, exponent in enumerate(self.exponents)
         )
         return -0.5 * jnp.expm1(functools.reduce(jnp.add, products))
+
+    def _logs(self, p: Float[Array, " B"]) -> Float[Array, "B C"]:
+        """log(1 - 2f) of one channel of each kind; minus p / problem.p where there is no kind."""
+        rates = p[:, None] * self.slopes[None, :]
+        return jnp.log1p(-jnp.minimum(rates, _GREATEST_RATE)) if self.has_formula else -rates
 
     def errors(self, p: Float[Array, " B"], *, key: PRNGKeyArray) -> Float[Array, "B N"]:
         """e for each shot, as 0.0 and 1.0 in the parity product's dtype."""

@@ -13,7 +13,7 @@ from unmasq.files.model_card import history_of
 from unmasq.models.weights import STORED_DTYPE, named_arrays
 from unmasq.problems.problem import DecodingProblem
 from unmasq.shots.sampling import CHUNK_SHOTS
-from unmasq.training.config import NoiseSchedule, TrainConfig
+from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import FrameRange, frame_ranges, largest_p
 from unmasq.training.final_weights import write_final_weights
 from unmasq.training.fitting import fitted
@@ -87,7 +87,7 @@ def train(
     if init is not None:
         init = init_path(init)
     history = [] if init is None else history_of(init)
-    asked, config = config.noise, _with_known_noise(config, problem)
+    rates = _known_rates(config, problem)
     trainer = make_trainer(config, problem, init, run.stream() if resume else None, say)
     state = trainer.start()
     spent = 0.0
@@ -99,8 +99,8 @@ def train(
     elif times.fit_minutes is not None:
         trainer.config = config = fitted(trainer, state, times.fit_minutes, started, say)
         state = trainer.start()
-    if config.noise != asked:
-        say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: training at it")
+    if rates != (config.evaluate_p or (config.noise.p,)):
+        say(f"the priors of '{problem.name}' are known at p = {problem.p} alone: evaluating at it")
     say(f"{config.name}: compiling, then on from update {int(state.step)} of {config.num_updates}")
 
     ranges = frame_ranges(config, problem.layout.num_frames)
@@ -133,9 +133,10 @@ def train(
         every = config.evaluate_every
         if run.writes and every is not None and step // every > (step - updates) // every:
             network = trainer.averaged(state)
-            rows = error_counts(network, problem, config, [config.noise.p], CHUNK_SHOTS)
+            p = config.noise.p if problem.channels is not None else problem.p
+            rows = error_counts(network, problem, config, [p], CHUNK_SHOTS)
             record["evaluation"] = rows
-            failures = f"{rows[0]['failures']}/{rows[0]['shots']} fail at p {config.noise.p}"
+            failures = f"{rows[0]['failures']}/{rows[0]['shots']} fail at p {p}"
         run.log(record)
         left = (config.num_updates - step) * (now - begun) / updates
         if times.minutes is not None:
@@ -169,11 +170,10 @@ def train(
     return _finish(config, problem, trainer, state, run, mirror, seconds)
 
 
-def _with_known_noise(config: TrainConfig, problem: DecodingProblem) -> TrainConfig:
-    """Without a formula for the priors there is one p to train and to evaluate at."""
-    if problem.channels is not None:
-        return config
-    return dataclasses.replace(config, noise=NoiseSchedule(problem.p), evaluate_p=())
+def _known_rates(config: TrainConfig, problem: DecodingProblem) -> tuple[float, ...]:
+    """Where to evaluate: training may scale priors that have no formula, a measurement may not."""
+    asked = config.evaluate_p or (config.noise.p,)
+    return asked if problem.channels is not None else (problem.p,)
 
 
 def _current(ranges: list[FrameRange], step: int) -> FrameRange | None:
@@ -224,11 +224,9 @@ def _finish(
     if not run.writes:
         return record
     if config.evaluate_shots:
-        error_rates = config.evaluate_p or (config.noise.p,)
         stored = trainer.averaged(state, STORED_DTYPE)  # counted is what will be used
-        record["evaluation"] = error_counts(
-            stored, problem, config, error_rates, config.evaluate_shots
-        )
+        rates = _known_rates(config, problem)
+        record["evaluation"] = error_counts(stored, problem, config, rates, config.evaluate_shots)
     run.log(record)
     facts = {
         "samples": record["samples"],
