@@ -21,7 +21,8 @@ from unmasq.decoding import Decoder, passes
 from unmasq.decoding import compiled as compiled_module
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
-from unmasq.decoding.rules import InSteps
+from unmasq.decoding.rules import Unmasking
+from unmasq.decoding.unmasking import unmask
 from unmasq.diffusion.gaussian import alphas_bar
 from unmasq.models import Geometry, NetworkConfig, build_network
 from unmasq.models.weights import load_weights, save_weights
@@ -39,7 +40,7 @@ def decoder(**settings) -> DiffusionDecoder:
 
 
 def compiled_function(asked, rule):
-    return compiled_module.compiled(asked._passes.structure, rule, K, asked.asking.dtype)
+    return asked._passes.flat.compiled(rule, K).func
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,7 @@ def test_after_warming_up_nothing_is_compiled(shots):
     asked.warm_up(shots)
 
     def sizes():
-        rules = (asked._passes.rule, InSteps(1))
+        rules = (asked._passes.rule, Unmasking(unmask, 1))
         return [compiled_function(asked, rule)._cache_size() for rule in rules]
 
     before = sizes()

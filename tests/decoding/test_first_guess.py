@@ -12,10 +12,9 @@ import pytest
 from unmasq.codes import get_code
 from unmasq.decoding import passes
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.compiled import compiled, compiled_guess
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.diffusion.masking import MASK
-from unmasq.models import NetworkConfig, build_network, geometry_for
+from unmasq.models import MaskedDenoiser, NetworkConfig, build_network, geometry_for
 from unmasq.models.weights import save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
@@ -174,14 +173,10 @@ def test_a_guessing_decoder_compiles_beforehand_and_travels(asked, syndromes, mo
     assert decoder.name == f"{asked.name},T=2,guess"
     assert decoder.with_guess(False).name == f"{asked.name},T=2"
     decoder.warm_up(SHOTS)
+    flat = decoder._passes.flat
     functions = [
-        compiled_guess(decoder._passes.structure),
-        compiled(
-            decoder._passes.structure,
-            decoder._passes.rule,
-            decoder.num_logicals,
-            decoder.asking.dtype,
-        ),
+        flat.compiled(MaskedDenoiser.guess).func,
+        flat.compiled(decoder._passes.rule, decoder.num_logicals).func,
     ]
     sizes = [function._cache_size() for function in functions]
     assert all(sizes)

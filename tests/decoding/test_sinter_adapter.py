@@ -330,9 +330,7 @@ def test_our_sampler_compiles_one_size(monkeypatch):
     for shots in (1000, 3, 77, 1):
         compiled.sample(shots)
     decoder = compiled._decoder
-    function = compiled_module.compiled(
-        decoder._passes.structure, decoder._passes.rule, 2, decoder.asking.dtype
-    )
+    function = decoder._passes.flat.compiled(decoder._passes.rule, 2).func
     assert function._cache_size() == 1
 
 
@@ -350,9 +348,7 @@ def test_small_batches_of_sinter_share_a_compiled_size_but_on_a_cpu(on_cpu, comp
     for size in (0, 1, 2, 5, 16, 31):
         found = network.decode_shots_bit_packed(bit_packed_detection_event_data=shots[:size])
         np.testing.assert_array_equal(found, together[:size])
-    function = compiled_module.compiled(
-        decoder._passes.structure, decoder._passes.rule, 2, decoder.asking.dtype
-    )
+    function = decoder._passes.flat.compiled(decoder._passes.rule, 2).func
     assert function._cache_size() == compiled_sizes  # 1, 2, 8, 16 and 32 on a CPU
 
 

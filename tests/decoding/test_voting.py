@@ -11,9 +11,9 @@ import pytest
 from unmasq.codes import get_code, gf2
 from unmasq.decoding import passes
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.compiled import compiled_vote
+from unmasq.decoding.compiled import compiled
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder, load
-from unmasq.decoding.voting import count_votes
+from unmasq.decoding.voting import Voters, count_votes
 from unmasq.files.weight_file import BrokenWeightsError
 from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.weights import load_weights, save_weights
@@ -219,13 +219,11 @@ def test_views_without_maps_or_memory_are_refused(decoder, weights):
 
 
 def test_a_vote_is_compiled_when_warming_up(decoder, syndromes, all_vote):
-    compiled_vote.cache_clear()
+    compiled.cache_clear()
     voters = decoder.with_views(5)
     voters.warm_up(16)
-    _, structure = voters._passes.voters
-    function = compiled_vote(
-        structure, voters._passes.rule, voters.num_logicals, voters.asking.dtype
-    )
+    asked = voters._passes.voters.compiled(Voters.vote, voters._passes.rule, voters.num_logicals)
+    function = asked.func
     assert function._cache_size() == 1
     voters.decode_batch(syndromes[:16])
     assert function._cache_size() == 1

@@ -1,54 +1,38 @@
-"""Whole decoders as compiled functions of (weights, syndromes).
+"""What a network is asked for, as compiled functions of (weights, arrays).
 
 Shared by all decoders of one architecture and rule. Weights go in as a plain list: flattening the
 network's own tree costs more than a small batch on a GPU.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import jax
-from jaxtyping import Array, UInt8
-
-from unmasq.decoding.rules import Rule
-from unmasq.decoding.unmasking import Unmasked
-from unmasq.decoding.voting import Voted
-from unmasq.models.masked import Guess
+from jaxtyping import Array
 
 
-@functools.lru_cache(maxsize=64)
-def compiled(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Callable:
-    """A network, as `jax.tree.flatten` takes it apart, asked by a rule."""
+class FlatNetwork:
+    """A network, or voters, taken apart once."""
 
-    def decode(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Unmasked:
-        with jax.default_matmul_precision(precision(dtype)):
-            return rule(jax.tree.unflatten(structure, leaves), syndrome, num_logicals)
+    def __init__(self, network: Any, dtype: str):
+        self.leaves, self.structure = jax.tree.flatten(network)
+        self.dtype = dtype
 
-    return jax.jit(decode)
-
-
-@functools.lru_cache(maxsize=64)
-def compiled_vote(structure: Any, rule: Rule, num_logicals: int, dtype: str) -> Callable:
-    """`Voters`, taken apart, each asked by a rule."""
-
-    def vote(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Voted:
-        with jax.default_matmul_precision(precision(dtype)):
-            return jax.tree.unflatten(structure, leaves)(rule, syndrome, num_logicals)
-
-    return jax.jit(vote)
+    def compiled(self, ask: Callable, *settings: Hashable) -> Callable:
+        """`ask(network, *settings, *arrays)` as a compiled function of the arrays alone."""
+        function = compiled(ask, self.structure, self.dtype, *settings)
+        return functools.partial(function, self.leaves)
 
 
-@functools.lru_cache(maxsize=8)
-def compiled_guess(structure: Any) -> Callable:
-    """What belief propagation says, for a network that begins with it."""
+@functools.lru_cache(maxsize=256)
+def compiled(ask: Callable, structure: Any, dtype: str, *settings: Hashable) -> Callable:
+    """The function behind `FlatNetwork.compiled`, of (leaves, *arrays)."""
+    # float32 shall mean float32: a GPU would multiply it with ten-bit mantissas.
+    precision = "highest" if dtype == "float32" else "default"
 
-    def guess(leaves: list[Array], syndrome: UInt8[Array, "B M"]) -> Guess:
-        return jax.tree.unflatten(structure, leaves).guess(syndrome)
+    def call(leaves: list[Array], *arrays: Any) -> Any:
+        with jax.default_matmul_precision(precision):
+            return ask(jax.tree.unflatten(structure, leaves), *settings, *arrays)
 
-    return jax.jit(guess)
-
-
-def precision(dtype: str) -> str:
-    """float32 shall mean float32: a GPU would multiply it with ten-bit mantissas."""
-    return "highest" if dtype == "float32" else "default"
+    return jax.jit(call)

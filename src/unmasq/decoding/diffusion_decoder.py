@@ -12,7 +12,7 @@ from unmasq.decoding.asking import Asking
 from unmasq.decoding.identity import Identity
 from unmasq.decoding.model_store import find_model
 from unmasq.decoding.passes import Passes
-from unmasq.decoding.problem_match import problem_to_decode, require_problem
+from unmasq.decoding.problem_match import require_problem
 from unmasq.decoding.soft_output import SoftOutput
 from unmasq.decoding.stream import Stream
 from unmasq.models import Geometry, for_rounds
@@ -158,10 +158,7 @@ class DiffusionDecoder:
         other number of them: the returned decoder then reads as many detectors as that has. One of
         both bases decodes the readout of either: the returned decoder predicts its logicals alone.
         """
-        problem = problem_to_decode(problem)
-        self.require_problem(problem)
-        fit = self.identity.fit(problem)
-        assert fit is not None  # or else it was refused
+        problem, fit = require_problem(self.identity, problem)
         identity = self.identity.fitted(problem, fit)
         network, translates = self._network, self.translates
         if fit.layout is not None:

@@ -8,13 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.model_store import decoder_name
 from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.readouts import Fit, Readout
 from unmasq.problems.trained_noise import TrainedNoise, trained_noise
 
 GUESS_THRESHOLD = 4.0  # tau for what a guess leaves: as many failures as T = K, in fewer steps
+
+
+def decoder_name(model_hash: str) -> str:
+    """'unmasq-<hash8>': what result files call a network."""
+    return f"unmasq-{model_hash[:8]}"
 
 
 @dataclasses.dataclass(frozen=True)

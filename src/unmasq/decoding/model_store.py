@@ -8,20 +8,20 @@ import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from unmasq.decoding.identity import Identity, decoder_name
 from unmasq.files.model_card import read_card
 from unmasq.files.weight_file import (
     WEIGHTS,
     BrokenWeightsError,
-    WeightFacts,
+    Header,
     glance_at,
     read_weight_file,
 )
 from unmasq.problems.problem import DecodingProblem
-from unmasq.problems.readouts import Readout
 from unmasq.suggest import nearest
 
 ENVIRONMENT_VARIABLE = "UNMASQ_MODELS"
@@ -34,12 +34,10 @@ class ModelFile:
     """What a weight file says about itself, without its tensors."""
 
     path: Path
-    facts: WeightFacts
+    header: Header
+    num_detectors: int
+    num_parameters: int
     shipped: bool
-
-    @property
-    def header(self) -> dict[str, Any]:
-        return self.facts.header
 
     @property
     def name(self) -> str:
@@ -51,21 +49,20 @@ class ModelFile:
         return self.header["structure_id"]
 
     @property
-    def num_detectors(self) -> int:
-        return self.facts.num_detectors
-
-    @property
     def num_logicals(self) -> int:
         return self.header["num_logicals"]
-
-    @property
-    def num_parameters(self) -> int:
-        return self.facts.num_parameters
 
     @property
     def decoder_name(self) -> str:
         """'unmasq-' and eight digits of the hash: what result files hold."""
         return decoder_name(self.model_hash)
+
+    @property
+    def identity(self) -> Identity:
+        """The same for a decoder; how many views may vote is known when it is loaded."""
+        return Identity.from_header(
+            self.header, self.model_hash, self.num_detectors, card=self.card
+        )
 
     @functools.cached_property
     def model_hash(self) -> str:
@@ -85,15 +82,6 @@ class ModelFile:
                 f"{self.path} must be the file that its card describes: its content was altered. "
                 "Install unmasq again."
             )
-
-
-def decoder_name(model_hash: str) -> str:
-    """The name of a network decoder in result files.
-
-    >>> decoder_name("0123456789abcdef")
-    'unmasq-01234567'
-    """
-    return f"unmasq-{model_hash[:8]}"
 
 
 def known_models() -> list[ModelFile]:
@@ -133,7 +121,7 @@ def model_for_problem(problem: DecodingProblem, models: Sequence[ModelFile]) -> 
     """
     found = [model for model in models if model.structure_id == problem.structure_id]
     if not found:
-        found = [model for model in models if _decodes_too(model.header, problem)]
+        found = [model for model in models if model.identity.fit(problem)]
     own = [model for model in found if not model.shipped]
     if own:
         return _first_of_one_kind(own, f"the model for structure {problem.structure_id}")
@@ -141,17 +129,10 @@ def model_for_problem(problem: DecodingProblem, models: Sequence[ModelFile]) -> 
     return next(iter([*marked, *found]), None)
 
 
-def _decodes_too(header: Mapping[str, Any], problem: DecodingProblem) -> bool:
-    """Whether a problem has other rounds than the model's, or fewer logicals of both bases."""
-    whole = {**header, "logicals": [0, header["num_logicals"]]}
-    each = [whole, *header.get("readouts", ())]
-    return any(Readout.read(facts).fit(problem) for facts in each)
-
-
 def read_model(path: str | Path, *, shipped: bool = False) -> ModelFile | None:
     """What a weight file says about itself; None for any other file, or one that is cut off."""
-    facts = glance_at(path)
-    return None if facts is None else ModelFile(Path(path), facts, shipped)
+    found = glance_at(path)
+    return None if found is None else ModelFile(Path(path), *found, shipped)
 
 
 def _own_models() -> Iterator[ModelFile]:

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.compiled import compiled, compiled_guess, compiled_vote
+from unmasq.decoding.compiled import FlatNetwork
 from unmasq.decoding.expanded import expand_ties
 from unmasq.decoding.identity import Identity
-from unmasq.decoding.rules import Adaptively, InSteps, MemoryRule, rule_of
+from unmasq.decoding.rules import Unmasking, rule_of
 from unmasq.decoding.soft_output import SoftOutput
-from unmasq.decoding.stream import Stream
-from unmasq.decoding.unmasking import Unmasked
+from unmasq.decoding.stream import Stream, finish, push
+from unmasq.decoding.unmasking import Unmasked, unmask
 from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import MaskedDenoiser, cast_floats
 from unmasq.models.masked import Guess
@@ -52,17 +52,18 @@ class Passes:
         max_batch: int,
     ):
         self.rule = rule_of(identity, asking)
-        compute = cast_floats(expand_ties(network), jnp.dtype(asking.dtype))
-        self.leaves, self.structure = jax.tree.flatten(compute)
+        assert asking.dtype is not None  # it is settled
+        self._network = cast_floats(expand_ties(network), jnp.dtype(asking.dtype))
+        self.flat = FlatNetwork(self._network, asking.dtype)
         self.voters = None
         if asking.views is not None and asking.views > 1:
             assert translates is not None  # or else the identity allows no views
-            self.voters = jax.tree.flatten(Voters(compute, translates.spread(asking.views)))
+            voters = Voters(self._network, translates.spread(asking.views))
+            self.voters = FlatNetwork(voters, asking.dtype)
         self._identity = identity
         self._asking = asking
         self._max_batch = max_batch
-        part = UNSOLVED_PART.get(jax.default_backend(), UNSOLVED_PART_ACCELERATOR)
-        self._unsolved_part = part
+        self._unsolved_part = UNSOLVED_PART.get(jax.default_backend(), UNSOLVED_PART_ACCELERATOR)
 
     def run(self, bits: Bits, at_least: int = 1) -> SoftOutput:
         """Any number of shots, some batches on the device while others are read."""
@@ -90,18 +91,15 @@ class Passes:
     @property
     def streams(self) -> bool:
         """Whether the network can be given shots frame by frame."""
-        network = jax.tree.unflatten(self.structure, self.leaves)
-        return isinstance(network, MaskedDenoiser) and network.knows_no_rounds
+        return isinstance(self._network, MaskedDenoiser) and self._network.knows_no_rounds
 
     def frames(self, bits: Bits) -> list[Bits]:
         """(B, n_c) bits of each frame; 0 where a frame has no detector."""
-        grid = np.asarray(jax.tree.unflatten(self.structure, self.leaves).encoder.grid)
+        grid = np.asarray(self._network.encoder.grid)
         return [np.where(row >= 0, bits[:, row], np.uint8(0)) for row in grid]
 
     def stream(self) -> Stream:
         """The same network on shots that come frame by frame."""
-        network = jax.tree.unflatten(self.structure, self.leaves)
-        dtype = self._asking.dtype
         if not self.streams:
             raise ValueError(
                 f"model '{self._identity.name}' must know no number of rounds to decode a stream: "
@@ -110,12 +108,9 @@ class Passes:
             )
         if self.voters is not None:
             raise ValueError("views must be 1 to decode a stream: votes need whole shots.")
-        assert isinstance(self.rule, MemoryRule)
-        assert dtype is not None  # it is settled
-        checks = network.encoder.grid.shape[1]
-        logicals = self._identity.num_logicals
-        told = self._identity.told
-        return Stream(self.leaves, self.structure, self.rule, logicals, checks, dtype, told)
+        checks = self._network.encoder.grid.shape[1]
+        ending = self.flat.compiled(finish, self.rule, self._identity.num_logicals)
+        return Stream(self.flat.compiled(push), ending, checks, self._identity.told)
 
     def warm_up(self, shots: int) -> None:
         """Compiles all that so many shots may need, whatever they are."""
@@ -131,7 +126,7 @@ class Passes:
                 jax.block_until_ready(each.call(np.zeros((each.size, detectors), np.uint8)))
 
     def _guess(self, padded: Bits) -> Guess:
-        return compiled_guess(self.structure)(self.leaves, padded)
+        return self.flat.compiled(MaskedDenoiser.guess)(padded)
 
     def _ask_unsolved(self, guess: Guess, bits: Bits, padded: int) -> SoftOutput:
         """Takes the guess where it explains the syndrome, and asks about the other shots."""
@@ -183,29 +178,24 @@ class Passes:
 
     def _first_pass(self, padded: int) -> "_Pass":
         """All steps at once, or only the first of them."""
-        rule = self.rule if self._rest_of_steps(padded) is None else InSteps(1)
-        return _Pass(self._asked_by(compiled, rule, self.structure, self.leaves), padded, np.inf)
+        rule = self.rule if self._rest_of_steps(padded) is None else Unmasking(unmask, 1)
+        return _Pass(self.flat.compiled(rule, self._identity.num_logicals), padded, np.inf)
 
     def _rest_of_steps(self, padded: int) -> "_Pass | None":
         """A batch takes as many adaptive steps as its slowest shot: those left go on in parts."""
-        if not isinstance(self.rule, Adaptively) or padded < SPLIT_FROM:
-            return None
-        if self.rule.threshold == np.inf:  # nothing ends after one step
-            return None
-        call = self._asked_by(compiled, self.rule, self.structure, self.leaves)
-        return _Pass(call, padded // SPLIT_PARTS, self.rule.threshold)
+        threshold = self._asking.threshold
+        if threshold is None or threshold == np.inf or padded < SPLIT_FROM:
+            return None  # at infinity nothing ends after one step
+        call = self.flat.compiled(self.rule, self._identity.num_logicals)
+        return _Pass(call, padded // SPLIT_PARTS, threshold)
 
     def _vote(self, padded: int) -> "_Pass | None":
         if self.voters is None:
             return None
-        leaves, structure = self.voters
         views = padded_size(self._asking.views or 1)
         size = max(1, min(padded // SPLIT_PARTS, self._max_batch // views))
-        return _Pass(self._asked_by(compiled_vote, self.rule, structure, leaves), size, SURE)
-
-    def _asked_by(self, compiling: Callable, rule: Any, structure: Any, leaves: list) -> Callable:
-        function = compiling(structure, rule, self._identity.num_logicals, self._asking.dtype)
-        return functools.partial(function, leaves)
+        call = self.voters.compiled(Voters.vote, self.rule, self._identity.num_logicals)
+        return _Pass(call, size, SURE)
 
 
 class _Pass(NamedTuple):

@@ -12,6 +12,7 @@ from unmasq.decoding.identity import Identity
 from unmasq.problems.faults import fault_columns
 from unmasq.problems.layouts import choose_layout, equal_frames
 from unmasq.problems.problem import DecodingProblem, ProblemMismatchError
+from unmasq.problems.readouts import Fit
 from unmasq.problems.rounds import with_rounds
 from unmasq.problems.trained_noise import NoiseMismatchWarning
 
@@ -25,13 +26,14 @@ _TRAIN = (
 
 
 def require_problem(
-    model: Identity, problem: "DecodingProblem | stim.DetectorErrorModel | stim.Circuit"
-) -> None:
-    """Refuses a problem other than the one that a model was trained for; warns of other noise."""
-    problem = problem_to_decode(problem)
-    if model.fit(problem) is None:
+    model: Identity, source: "DecodingProblem | stim.DetectorErrorModel | stim.Circuit"
+) -> tuple[DecodingProblem, Fit]:
+    """The problem, and how the model decodes it: refused if not at all; warns of other noise."""
+    problem = problem_to_decode(source)
+    fit = model.fit(problem)
+    if fit is None:
         raise mismatch(problem, [model])
-    difference = _noise_difference(model, problem)
+    difference = _noise_difference(model, problem, fit)
     if difference is not None:
         warnings.warn(
             f"model '{model.name}' was trained on other noise than that of '{problem.name}': "
@@ -39,6 +41,7 @@ def require_problem(
             NoiseMismatchWarning,
             stacklevel=2,
         )
+    return problem, fit
 
 
 def problem_to_decode(
@@ -68,12 +71,11 @@ def problem_to_decode(
     return DecodingProblem(*columns[:3], layout, p=0.5, name="dem")
 
 
-def _noise_difference(model: Identity, problem: DecodingProblem) -> str | None:
+def _noise_difference(model: Identity, problem: DecodingProblem, fit: Fit) -> str | None:
     noise, about = model.noise, model.about
     if noise is None:
         return None
-    fit = model.fit(problem)
-    repeated = None if fit is None else fit.readout.any_rounds
+    repeated = fit.readout.any_rounds
     layout = None if repeated is None else repeated.frames_of(problem)
     if layout is not None and layout.num_frames != about["num_rounds"] + 1:
         # The faults that are kept are those of the trained number of rounds.

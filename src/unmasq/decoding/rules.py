@@ -3,12 +3,12 @@
 A rule is a small value, so that decoders which ask alike share one compiled function.
 """
 
-import abc
 import dataclasses
 import functools
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any
 
-from jaxtyping import Array, Float, Float32, Int32, UInt8
+from jaxtyping import Array, Float32, Int32, Shaped, UInt8
 
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.identity import Identity
@@ -16,58 +16,22 @@ from unmasq.decoding.noise_removal import remove_noise
 from unmasq.decoding.unmasking import Unmasked, unmask, unmask_adaptively, unmask_in_order
 
 
-@runtime_checkable
-class Rule(Protocol):
-    """Asks a network for the logicals of a batch."""
+@dataclasses.dataclass(frozen=True)
+class Unmasking:
+    """Reveals bit after bit. It asks only the denoiser: the shots may be encoded already."""
 
-    def __hash__(self) -> int: ...
+    function: Callable[..., Unmasked]  # of denoise, number of shots, number of logicals
+    setting: int | float | None = None  # and of this: T or tau
 
-    def __call__(
-        self, network: Any, syndrome: UInt8[Array, "B M"], num_logicals: int
-    ) -> Unmasked: ...
-
-
-class MemoryRule(abc.ABC):
-    """Rules that ask only the denoiser: the shots may be encoded already."""
-
-    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+    def __call__(self, network: Any, num_logicals: int, syndrome: UInt8[Array, "B M"]) -> Unmasked:
         memory, _, guess = network.begin(syndrome)
-        return self.reveal(network, memory, num_logicals).on(guess)
+        return self.reveal(network, num_logicals, memory).on(guess)
 
-    @abc.abstractmethod
-    def reveal(self, network: Any, memory: Float[Array, "n B d"], num_logicals: int) -> Unmasked:
+    def reveal(self, network: Any, num_logicals: int, memory: Shaped[Array, "n B d"]) -> Unmasked:
         """Asks for the logicals of shots that are encoded."""
-
-
-@dataclasses.dataclass(frozen=True)
-class InSteps(MemoryRule):
-    """T steps, the most confident bits first."""
-
-    num_steps: int
-
-    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
         denoise = functools.partial(network.denoise, memory)
-        return unmask(denoise, memory.shape[1], num_logicals, self.num_steps)
-
-
-@dataclasses.dataclass(frozen=True)
-class Adaptively(MemoryRule):
-    """Every step reveals all bits with |logit| >= threshold, and at least one."""
-
-    threshold: float
-
-    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
-        denoise = functools.partial(network.denoise, memory)
-        return unmask_adaptively(denoise, memory.shape[1], num_logicals, self.threshold)
-
-
-@dataclasses.dataclass(frozen=True)
-class InOrder(MemoryRule):
-    """One bit after the other: the autoregressive decoder."""
-
-    def reveal(self, network: Any, memory: Array, num_logicals: int) -> Unmasked:
-        denoise = functools.partial(network.denoise, memory)
-        return unmask_in_order(denoise, memory.shape[1], num_logicals)
+        settings = () if self.setting is None else (self.setting,)
+        return self.function(denoise, memory.shape[1], num_logicals, *settings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +41,7 @@ class FromNoise:
     trained_steps: int
     num_steps: int
 
-    def __call__(self, network: Any, syndrome: Array, num_logicals: int) -> Unmasked:
+    def __call__(self, network: Any, num_logicals: int, syndrome: UInt8[Array, "B M"]) -> Unmasked:
         def predict(noisy: Float32[Array, "B K"], t: Int32[Array, " B"]) -> Float32[Array, "B K"]:
             return network(noisy, syndrome, t)
 
@@ -86,12 +50,12 @@ class FromNoise:
         )
 
 
-def rule_of(identity: Identity, asking: Asking) -> Rule:
+def rule_of(identity: Identity, asking: Asking) -> Unmasking | FromNoise:
     """The rule of a settled way of asking."""
     if asking.threshold is not None:
-        return Adaptively(asking.threshold)
+        return Unmasking(unmask_adaptively, asking.threshold)
     if asking.num_steps is None:
-        return InOrder()
+        return Unmasking(unmask_in_order)
     if identity.objective == "continuous":
         return FromNoise(identity.trained_steps, asking.num_steps)
-    return InSteps(asking.num_steps)
+    return Unmasking(unmask, asking.num_steps)

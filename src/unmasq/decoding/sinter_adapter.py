@@ -26,8 +26,7 @@ import sinter
 from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
-from unmasq.decoding.identity import Identity
-from unmasq.decoding.model_store import ModelFile, find_model, known_models, model_for_problem
+from unmasq.decoding.model_store import find_model, known_models, model_for_problem
 from unmasq.decoding.problem_match import mismatch, problem_to_decode
 from unmasq.problems.problem import DecodingProblem
 
@@ -74,23 +73,19 @@ def sinter_decoders(
         for way in (Asking(), *ways):
             name = _joined(file.decoder_name, way.label())
             asked.setdefault(name, (model, way.but(guess=False)))
-        identity = _identity(file)
-        best = identity.settled(Asking())
-        asked.setdefault(identity.decoder_name(best), (model, best.but(dtype=None)))
+        best = file.identity.settled(Asking())
+        asked.setdefault(file.identity.decoder_name(best), (model, best.but(dtype=None)))
     suffix = "-discard" if discard_below == DISCARD_BELOW else f"-discard{discard_below:g}"
     found: dict[str, sinter.Decoder | sinter.Sampler] = {}
     for name, (find, way) in asked.items():
         kinds = {"": way}
         if not way.guess:  # which has no confidence
             kinds[suffix] = way.but(discard_below=discard_below)
-        found |= {name + kind: SinterDecoder(find, settled) for kind, settled in kinds.items()}
-        for kind, settled in kinds.items():
-            found[f"{name}{kind}-sampler"] = SinterSampler(find, settled)
+        found |= {name + kind: SinterDecoder(find, each) for kind, each in kinds.items()}
+        found |= {
+            f"{name}{kind}-sampler": SinterSampler(find, each) for kind, each in kinds.items()
+        }
     return found
-
-
-def _identity(file: ModelFile) -> Identity:
-    return Identity.from_header(file.header, file.model_hash, file.num_detectors, card=file.card)
 
 
 def _joined(name: str, label: str) -> str:
@@ -108,9 +103,9 @@ class OneModel:
     model_hash: str
 
     def __call__(self, problem: DecodingProblem) -> "DiffusionDecoder":
-        model = find_model(self.path)
-        if _identity(model).fit(problem) is None:  # before anything is loaded
-            raise mismatch(problem, [_identity(model)])
+        identity = find_model(self.path).identity
+        if identity.fit(problem) is None:  # before anything is loaded
+            raise mismatch(problem, [identity])
         decoder = _load(self.path, self.model_hash)
         if decoder.model_hash != self.model_hash:
             raise ValueError(
@@ -130,20 +125,30 @@ class ByStructure:
         files = [find_model(model.path) for model in self.models]
         found = model_for_problem(problem, files)
         if found is None:
-            raise mismatch(problem, [_identity(file) for file in files])
+            raise mismatch(problem, [file.identity for file in files])
         return self.models[files.index(found)](problem)
 
 
-class SinterDecoder(sinter.Decoder):
-    """A network decoder that pickles: it holds a way to find weights, not the weights."""
+@dataclasses.dataclass(frozen=True)
+class NetworkForSinter:
+    """What pickles of a network decoder: a way to find weights, not the weights."""
 
-    def __init__(self, find: Find, asking: Asking = Asking()):  # noqa: B008 - a value
-        self._find = find
-        self._asking = asking
+    find: Find
+    asking: Asking = Asking()
+
+    def decoder(self, dem: "stim.DetectorErrorModel") -> "DiffusionDecoder | None":
+        """For an error model; None where it has no observables to predict."""
+        if dem.num_observables == 0:
+            return None
+        return self.find(problem_to_decode(dem)).asked(self.asking)
+
+
+class SinterDecoder(NetworkForSinter, sinter.Decoder):
+    """Decodes the shots that sinter samples."""
 
     def compile_decoder_for_dem(self, *, dem: "stim.DetectorErrorModel") -> sinter.CompiledDecoder:
         """Loads the weights for the error model, or says why none fit."""
-        return CompiledNetwork(decoder_for(dem, self._find, self._asking))
+        return CompiledNetwork(self.decoder(dem))
 
 
 class CompiledNetwork(sinter.CompiledDecoder):
@@ -170,15 +175,6 @@ class CompiledNetwork(sinter.CompiledDecoder):
         if self._decoder.asking.discard_below is None:
             return pack(logicals)
         return np.column_stack([pack(logicals), discarded.astype(np.uint8)])
-
-
-def decoder_for(
-    dem: "stim.DetectorErrorModel", find: Find, asking: Asking
-) -> "DiffusionDecoder | None":
-    """The decoder for an error model; None where it has no observables to predict."""
-    if dem.num_observables == 0:
-        return None
-    return find(problem_to_decode(dem)).asked(asking)
 
 
 @functools.lru_cache(maxsize=4)

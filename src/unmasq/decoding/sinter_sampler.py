@@ -14,8 +14,7 @@ import numpy as np
 import sinter
 from numpy.typing import NDArray
 
-from unmasq.decoding.asking import Asking
-from unmasq.decoding.sinter_adapter import Find, decoder_for
+from unmasq.decoding.sinter_adapter import NetworkForSinter
 from unmasq.problems.stim_faults import error_model
 from unmasq.shots.batches import pack
 
@@ -30,18 +29,14 @@ _NO_DECODER_BATCH = 1024
 _IN_FLIGHT = 2
 
 
-class SinterSampler(sinter.Sampler):
+class SinterSampler(NetworkForSinter, sinter.Sampler):
     """Samples circuits with Stim and decodes with a network. Use one worker an accelerator."""
-
-    def __init__(self, find: Find, asking: Asking = Asking()):  # noqa: B008 - a value
-        self._find = find
-        self._asking = asking
 
     def compiled_sampler_for_task(self, task: sinter.Task) -> sinter.CompiledSampler:
         """Loads the weights for the task's error model, or says why none fit."""
         dem = task.detector_error_model
         dem = error_model(task.circuit) if dem is None else dem
-        return CompiledNetworkSampler(task, decoder_for(dem, self._find, self._asking))
+        return CompiledNetworkSampler(task, self.decoder(dem))
 
 
 class CompiledNetworkSampler(sinter.CompiledSampler):

@@ -5,7 +5,6 @@ unmasking remain. For networks that know no number of rounds; the answers are th
 that is given whole shots.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, UInt8
 
-from unmasq.decoding.compiled import precision
-from unmasq.decoding.rules import MemoryRule
+from unmasq.decoding.rules import Unmasking
 from unmasq.decoding.soft_output import SoftOutput
 from unmasq.decoding.unmasking import Unmasked
 from unmasq.problems.readouts import Readout
@@ -32,17 +30,14 @@ class Stream:
 
     def __init__(
         self,
-        leaves: list[Array],
-        structure: Any,
-        rule: MemoryRule,
-        num_logicals: int,
+        push: Callable[[Array | None, np.ndarray], Array],
+        finish: Callable[[Array], Unmasked],
         num_checks: int,
-        dtype: str,
-        told: Readout | None = None,
+        told: Readout | None,
     ):
-        self._leaves = leaves
-        self._push = _pushing(structure, dtype)
-        self._finish = _finishing(structure, rule, num_logicals, dtype)
+        """`push` and `finish` are the functions below, compiled for a network."""
+        self._push = push
+        self._finish = finish
         self._num_checks = num_checks
         self._told = told
         self._shots: int | None = None
@@ -61,7 +56,7 @@ class Stream:
                 f"got {len(bits)}."
             )
         padded = pad(bits, padded_size(self._shots))
-        self._state = self._push(self._leaves, self._state, padded)
+        self._state = self._push(self._state, padded)
         self.frames += 1
 
     def wait(self) -> None:
@@ -75,30 +70,22 @@ class Stream:
                 f"stream must have two or more frames, one more than rounds: got {self.frames}. "
                 "Push them first."
             )
-        found = SoftOutput.of(self._finish(self._leaves, self._state), self._shots)
+        found = SoftOutput.of(self._finish(self._state), self._shots)
         self._state = self._shots = None
         self.frames = 0
         return found if self._told is None else found.only(self._told.first, self._told.stop)
 
 
-@functools.lru_cache(maxsize=64)
-def _pushing(structure: Any, dtype: str) -> Callable:
-    def push(
-        leaves: list[Array], state: Float[Array, "n B d"] | None, bits: UInt8[Array, "B n"]
-    ) -> Float[Array, "n B d"]:
-        with jax.default_matmul_precision(precision(dtype)):
-            encoder = jax.tree.unflatten(structure, leaves).encoder
-            before = encoder.blank(len(bits)) if state is None else state
-            return encoder.advance(before, jnp.transpose(bits))
-
-    return jax.jit(push)
+def push(
+    network: Any, state: Float[Array, "n B d"] | None, bits: UInt8[Array, "B n"]
+) -> Float[Array, "n B d"]:
+    """Encodes the next frame."""
+    before = network.encoder.blank(len(bits)) if state is None else state
+    return network.encoder.advance(before, jnp.transpose(bits))
 
 
-@functools.lru_cache(maxsize=64)
-def _finishing(structure: Any, rule: MemoryRule, num_logicals: int, dtype: str) -> Callable:
-    def finish(leaves: list[Array], state: Float[Array, "n B d"]) -> Unmasked:
-        with jax.default_matmul_precision(precision(dtype)):
-            network = jax.tree.unflatten(structure, leaves)
-            return rule.reveal(network, network.recall(state), num_logicals)
-
-    return jax.jit(finish)
+def finish(
+    network: Any, rule: Unmasking, num_logicals: int, state: Float[Array, "n B d"]
+) -> Unmasked:
+    """Asks for the logicals of shots whose frames are all encoded."""
+    return rule.reveal(network, num_logicals, network.recall(state))

@@ -4,7 +4,7 @@ Confidence is |logit| in float32: probabilities saturate and tie. A shown bit ne
 The steps are a loop on the device, so that the denoiser compiles once, whatever their number.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -46,17 +46,8 @@ def unmask(denoise: Denoise, shots: int, num_logicals: int, num_steps: int) -> U
     """
     if not 1 <= num_steps <= num_logicals:
         raise ValueError(f"steps must lie in 1..{num_logicals}: got {num_steps}.")
-
-    def step(state: tuple, count: Int[Array, ""]) -> tuple[tuple, None]:
-        tokens, revealed_by = state
-        logits = denoise(tokens)
-        chosen = _most_confident(logits, tokens, count)
-        return _reveal(tokens, revealed_by, logits, chosen), None
-
-    counts = jnp.asarray(reveal_counts(num_logicals, num_steps), jnp.int32)
-    (tokens, revealed_by), _ = jax.lax.scan(step, _start(shots, num_logicals), counts)
-    steps = jnp.full((shots,), num_steps, jnp.int32)
-    return Unmasked(tokens.astype(jnp.uint8), revealed_by, steps)
+    turns = reveal_counts(num_logicals, num_steps)
+    return _unmask_in_turns(denoise, shots, num_logicals, turns, _most_confident)
 
 
 def reveal_counts(num_logicals: int, num_steps: int) -> list[int]:
@@ -65,12 +56,8 @@ def reveal_counts(num_logicals: int, num_steps: int) -> list[int]:
     >>> reveal_counts(12, 5)
     [3, 3, 2, 2, 2]
     """
-    counts = []
-    remaining = num_logicals
-    for steps_left in range(num_steps, 0, -1):
-        counts.append(-(-remaining // steps_left))
-        remaining -= counts[-1]
-    return counts
+    least, more = divmod(num_logicals, num_steps)
+    return [least + (step < more) for step in range(num_steps)]
 
 
 def unmask_adaptively(
@@ -110,15 +97,25 @@ def unmask_adaptively(
 def unmask_in_order(denoise: Denoise, shots: int, num_logicals: int) -> Unmasked:
     """The autoregressive decoder: bit after bit, first to last."""
 
-    def step(state: tuple, k: Int[Array, ""]) -> tuple[tuple, None]:
+    def only(logits: Array, tokens: Int32[Array, "B K"], k: Int32[Array, ""]) -> Bool[Array, "B K"]:
+        return jnp.broadcast_to(jnp.arange(num_logicals)[None, :] == k, tokens.shape)
+
+    return _unmask_in_turns(denoise, shots, num_logicals, range(num_logicals), only)
+
+
+def _unmask_in_turns(
+    denoise: Denoise, shots: int, num_logicals: int, turns: Sequence[int], choose: Callable
+) -> Unmasked:
+    """One step for each turn, which reveals the bits that `choose(logits, tokens, turn)` says."""
+
+    def step(state: tuple, turn: Int32[Array, ""]) -> tuple[tuple, None]:
         tokens, revealed_by = state
         logits = denoise(tokens)
-        chosen = jnp.broadcast_to(jnp.arange(num_logicals)[None, :] == k, tokens.shape)
-        return _reveal(tokens, revealed_by, logits, chosen), None
+        return _reveal(tokens, revealed_by, logits, choose(logits, tokens, turn)), None
 
-    places = jnp.asarray(np.arange(num_logicals), jnp.int32)
-    (tokens, revealed_by), _ = jax.lax.scan(step, _start(shots, num_logicals), places)
-    steps = jnp.full((shots,), num_logicals, jnp.int32)
+    each = jnp.asarray(np.array(turns), jnp.int32)
+    (tokens, revealed_by), _ = jax.lax.scan(step, _start(shots, num_logicals), each)
+    steps = jnp.full((shots,), len(turns), jnp.int32)
     return Unmasked(tokens.astype(jnp.uint8), revealed_by, steps)
 
 

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int32, UInt8
 
-from unmasq.decoding.rules import MemoryRule
+from unmasq.decoding.rules import Unmasking
 from unmasq.models.views import Views
 from unmasq.problems.translates import Translates
 
@@ -38,12 +38,12 @@ class Voters(eqx.Module):
         self.views = Views(translates)
         self.back = jnp.asarray(translates.inverse_maps(), jnp.float32)
 
-    def __call__(self, rule: MemoryRule, syndrome: UInt8[Array, "B M"], num_logicals: int) -> Voted:
+    def vote(self, rule: Unmasking, num_logicals: int, syndrome: UInt8[Array, "B M"]) -> Voted:
         """Encodes once, decodes every view, and carries the answers back before they vote."""
         shots, count = syndrome.shape[0], self.views.order
         elements = jnp.arange(count, dtype=jnp.int32)
         memory, syndrome, guess = self.network.begin(syndrome, self.views.sources)
-        found = rule.reveal(self.network, memory, num_logicals)
+        found = rule.reveal(self.network, num_logicals, memory)
         moved = found.logicals.reshape(shots, count, -1).astype(jnp.float32)
         parity = jnp.mod(moved + self.views.offsets(syndrome, elements), 2)
         answers = jnp.mod(jnp.einsum("ekl,bel->bek", self.back, parity), 2).astype(jnp.uint8)

@@ -77,17 +77,11 @@ def model_hash(config: Mapping[str, object], weights: Mapping[str, np.ndarray]) 
     return digest.hexdigest()
 
 
-@dataclasses.dataclass(frozen=True)
-class WeightFacts:
-    """What a weight file says about itself, without its weights."""
+def glance_at(path: str | Path) -> tuple[Header, int, int] | None:
+    """The header, the numbers of detectors and parameters, without reading the weights.
 
-    header: Header
-    num_detectors: int
-    num_parameters: int
-
-
-def glance_at(path: str | Path) -> WeightFacts | None:
-    """Reads the header alone; None for any other file, or one that is cut off."""
+    None for any other file, or one that is cut off.
+    """
     found = WEIGHTS.glance(path)
     if found is None or len(found[1].get("layout.frame", ())) != 1:
         return None
@@ -97,4 +91,4 @@ def glance_at(path: str | Path) -> WeightFacts | None:
     parameters = sum(
         int(np.prod(shape)) for name, shape in shapes.items() if name.startswith(_PREFIX)
     )
-    return WeightFacts(header, shapes["layout.frame"][0], parameters)
+    return header, shapes["layout.frame"][0], parameters
