@@ -70,18 +70,10 @@ def test_no_failures_are_an_arrow_from_the_upper_bound():
     assert "arrows" not in note(error_rate_figure([counts(1), counts(10, p=0.006)]))
 
 
-@pytest.mark.parametrize(
-    ("per", "expected"), [("round", 1 - 0.9 ** (1 / 6)), ("logical", 0.1 / 12), ("shot", 0.1)]
-)
-def test_rates_may_be_per_round_or_logical(per, expected):
-    figure = error_rate_figure([counts(100)], per=per)
+def test_rates_are_per_shot():
+    figure = error_rate_figure([counts(100)])
     (line, *_) = figure.axes[0].get_lines()
-    np.testing.assert_allclose(line.get_ydata(orig=False), [expected])
-
-
-def test_an_unknown_rate_is_refused():
-    with pytest.raises(ValueError, match="per must be one of shot, round, logical: got 'hour'"):
-        error_rate_figure([counts(1)], per="hour")
+    np.testing.assert_allclose(line.get_ydata(orig=False), [0.1])
 
 
 @pytest.mark.parametrize("points", [1, 2, 3])

@@ -7,6 +7,9 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from unmasq.baselines import baseline_names
+from unmasq.codes import get_code
+from unmasq.evaluation.counts import Point
+from unmasq.problems.building import problem_from_code
 from unmasq.report.names import decoder_label, is_network, problem_label
 from unmasq.report.styles import decoder_styles, series_styles
 
@@ -40,8 +43,34 @@ def test_labels_say_how_the_network_was_asked(decoder, num_steps, label):
     assert decoder_label(decoder, num_steps) == label
 
 
-def test_problems_that_no_catalogue_has_keep_their_name():
-    assert problem_label(None, "mine", "circuit", 1, "Z") == "mine, circuit noise, 1 round, basis Z"
+@pytest.mark.parametrize(
+    ("code", "name", "noise", "rounds", "basis", "label"),
+    [
+        ("bb72", "bb72", "circuit", 6, "X", "[[72,12,6]], circuit noise, 6 rounds, basis X"),
+        (
+            "bb18",
+            "mine",
+            "code-capacity",
+            0,
+            "XZ",
+            "[[18,4,4]], code-capacity noise, bases X and Z",
+        ),
+        (None, "mine", "circuit", 1, "Z", "mine, circuit noise, 1 round, basis Z"),
+    ],
+)
+def test_problems_have_their_codes_parameters_or_their_own_name(
+    code, name, noise, rounds, basis, label
+):
+    point = Point("bposd-x", name, 0.01, 4, rounds, basis, noise, "5eed", "f00d", code=code)
+    assert problem_label(point) == label
+
+
+def test_a_problem_and_its_points_have_one_label():
+    problem = problem_from_code(get_code("bb18"), "code-capacity", 0.05)
+    assert problem_label(problem) == problem_label(Point.of("bposd-x", problem))
+
+
+def test_baselines_are_no_networks():
     assert not is_network("pymatching")
 
 

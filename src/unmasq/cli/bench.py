@@ -9,6 +9,7 @@ import typer
 
 from unmasq.cli.decoder_choice import NETWORK, problem_and_model, require_heeded
 from unmasq.cli.numbers import require_at_least, whole_number
+from unmasq.cli.options import Dtype, JsonOutput, Model, Seed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,9 +27,7 @@ BASELINE_BATCH = 64  # most decode shot by shot: larger batches tell nothing new
 
 
 def bench(
-    model: Annotated[
-        str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
-    ] = None,
+    model: Model = None,
     decoders: Annotated[
         list[str] | None,
         typer.Option(help="unmasq and baselines such as bposd-x; else unmasq alone."),
@@ -55,12 +54,12 @@ def bench(
         typer.Option(parser=whole_number, metavar="N", help="Batch sizes."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="Time for each measurement.")] = 2.0,
-    dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
-    seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
+    dtype: Dtype = None,
+    seed: Seed = 0,
     figure: Annotated[
         Path | None, typer.Option(help="Draw the latency distributions into this file.")
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
+    json_output: JsonOutput = False,
 ) -> None:
     """Time decoders on real shots; compilation is not in the numbers."""
     from unmasq.shots.reader import ShotReader
@@ -135,14 +134,11 @@ def _time_all(
     batches: Sequence[int] | None,
     seconds: float,
 ) -> "list[Timing]":
-    from rich.console import Console
-    from rich.progress import Progress
-
+    from unmasq.cli.live_display import passing_bar
     from unmasq.evaluation.latency import accelerator_name, cpu_name, time_decoder
 
-    console = Console(stderr=True)
     timings = []
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+    with passing_bar() as progress:
         bar = progress.add_task("timing", total=len(decoders))
         for decoder in decoders:
             progress.update(bar, description=f"timing {decoder.name}")
@@ -182,7 +178,4 @@ def _print(timings: "Sequence[Timing]", problem: "DecodingProblem", json_output:
 def _describe(problem: "DecodingProblem") -> str:
     from unmasq.report.names import problem_label
 
-    label = problem_label(
-        problem.code, problem.name, problem.noise, problem.num_rounds, problem.basis
-    )
-    return f"{label}, p = {problem.p:g}"
+    return f"{problem_label(problem)}, p = {problem.p:g}"

@@ -1,13 +1,13 @@
 """`unmasq codes`: the catalogue."""
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from unmasq.cli.options import JsonOutput
 
 
 def codes(
-    json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
+    json_output: JsonOutput = False,
 ) -> None:
     """List the codes that unmasq knows by name."""
     from unmasq.codes import FAMILIES, code_names

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unmasq.cli.numbers import require_at_least, whole_number
+from unmasq.cli.options import Seed
 
 if TYPE_CHECKING:
     from unmasq.evaluation.counts import Counts
@@ -39,7 +40,7 @@ def demo(
     seconds: Annotated[
         float, typer.Option(help="Time for decoding; a slow machine decodes fewer shots.")
     ] = 60.0,
-    seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
+    seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Folder for the plot.")] = Path("demo"),
 ) -> None:
     """Decode [[72,12,6]] with a shipped network and with BP-OSD.
@@ -58,14 +59,14 @@ def demo(
     from unmasq.files.provenance import provenance
     from unmasq.report.figure_files import save_figure
     from unmasq.report.figures import error_rate_figure
-    from unmasq.report.names import decoder_label
+    from unmasq.report.names import decoder_label, problem_label
 
     progress = Console(stderr=True)
     with progress.status("building the circuit"):
         model = find_model(MODEL)
         problem = problem_of_model(model, ERROR_RATES[-1])
     progress.print(
-        f"{_experiment(problem)}: {problem.num_detectors} detectors in, {problem.num_logicals} "
+        f"{problem_label(problem)}: {problem.num_detectors} detectors in, {problem.num_logicals} "
         f"logicals out\n"
         f"{model.name} (hash {model.model_hash[:16]}), asked in {STEPS} steps, and "
         f"{decoder_label(BASELINE)} decode up to {shots} shots at p = "
@@ -122,9 +123,9 @@ def _print_table(
     from rich.table import Table
 
     from unmasq.evaluation.workers import available_cores
-    from unmasq.report.names import decoder_label
+    from unmasq.report.names import decoder_label, problem_label
 
-    table = Table(title=escape(_experiment(problem)), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=escape(problem_label(problem)), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("p", no_wrap=True)
     table.add_column("decoder", no_wrap=True)
     for heading in ("failures", "rate [95 %]", "alone", "ms a shot"):
@@ -150,12 +151,4 @@ def _print_table(
         f"McNemar p-value, were both equally good: {chances}.\n"
         f"ms a shot: unmasq on {available_cores()} cores in batches of {batch}, compilation "
         f"not in it;\n{decoder_label(BASELINE)} on one core."
-    )
-
-
-def _experiment(problem: "DecodingProblem") -> str:
-    from unmasq.report.names import problem_label
-
-    return problem_label(
-        problem.code, problem.name, problem.noise, problem.num_rounds, problem.basis
     )

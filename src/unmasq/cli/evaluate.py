@@ -12,6 +12,7 @@ import typer
 
 from unmasq.cli.decoder_choice import NETWORK, problem_and_model, require_heeded
 from unmasq.cli.numbers import require_at_least, whole_number
+from unmasq.cli.options import Dtype, JsonOutput, Model, Seed, Threshold
 
 if TYPE_CHECKING:
     from unmasq.evaluation.contenders import Contender
@@ -30,9 +31,7 @@ def evaluate(
         list[str] | None,
         typer.Option(help="unmasq and baselines such as bposd-x, bposd-xz, relay-xz, tesseract-x."),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
-    ] = None,
+    model: Model = None,
     problem: Annotated[
         Path | None, typer.Option(help="Problem file; else that of the model or of its run.")
     ] = None,
@@ -57,9 +56,7 @@ def evaluate(
     steps: Annotated[
         list[int] | None, typer.Option(help="Unmasking steps T of the network, one or more.")
     ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Unmask adaptively: all bits with |logit| above this.")
-    ] = None,
+    threshold: Threshold = None,
     views: Annotated[
         list[int] | None,
         typer.Option(help="Translates that vote on shots the network is not sure of."),
@@ -74,12 +71,12 @@ def evaluate(
     discard_below: Annotated[
         float | None, typer.Option(help="Discard shots of lower confidence (post-selection).")
     ] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
+    dtype: Dtype = None,
     batch: Annotated[
         int | None,
         typer.Option(parser=whole_number, metavar="N", help="Shots in a batch of the network."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Other numbers give other shots.")] = 0,
+    seed: Seed = 0,
     workers: Annotated[
         int | None, typer.Option(help="Processes for the baselines; else one for each core.")
     ] = None,
@@ -91,7 +88,7 @@ def evaluate(
         Path | None,
         typer.Option(help="Draw the network's error rate against the share of shots discarded."),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
+    json_output: JsonOutput = False,
 ) -> None:
     """Measure error rates of decoders on common, numbered shots."""
     from unmasq.cli.counts_display import CountsDisplay, print_counts
@@ -128,8 +125,13 @@ def evaluate(
     decoding_problem, model = problem_and_model(names, model, problem, p)
     contenders = _contenders(names, model, steps, views, asked)
     limits = _limits(contenders, max_shots or [], max_errors or [])
-    if cluster is not None and workers is not None:
-        raise ValueError("--cluster and --workers must not be given together: choose one.")
+    where: Any = workers
+    if cluster is not None:
+        if workers is not None:
+            raise ValueError("--cluster and --workers must not be given together: choose one.")
+        from unmasq.evaluation.cluster import cluster_workers
+
+        where = cluster_workers(cluster)
     with _saved_in(save) as path, CountsDisplay() as display, _saying_what_is_kept(save):
         counts = collect(
             contenders,
@@ -139,7 +141,7 @@ def evaluate(
             minutes=minutes,
             save=path,
             seed=seed,
-            workers=_cluster_workers(cluster) if cluster is not None else workers,
+            workers=where,
             batch_shots=batch,
             write_seconds=save_seconds,
             watch=display.show,
@@ -218,12 +220,6 @@ def _by_decoder(option: str, words: Sequence[str], names: set[str]) -> dict[str,
                 f"{option} must be a whole number, or decoder=number: got '{word}'."
             ) from None
     return result
-
-
-def _cluster_workers(where: str) -> Any:
-    from unmasq.evaluation.cluster import cluster_workers
-
-    return cluster_workers(where)
 
 
 @contextlib.contextmanager

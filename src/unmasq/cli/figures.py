@@ -1,7 +1,6 @@
 """`unmasq figures`: plots of all stored counts, one file each."""
 
 import collections
-import itertools
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,10 +97,11 @@ def _figures(paths: Sequence[Path], decoders: Sequence[str] | None) -> "dict[str
 def _shown(counts: "Sequence[Counts]", decoders: Sequence[str] | None) -> "list[Counts]":
     if decoders is None:
         return list(counts)
-    networks = NETWORK in decoders
-    names = [c.point.decoder for c in counts]
-    kept = [name in decoders or (networks and is_network(name)) for name in names]
-    return list(itertools.compress(counts, kept))
+
+    def is_shown(name: str) -> bool:
+        return name in decoders or (NETWORK in decoders and is_network(name))
+
+    return [c for c in counts if is_shown(c.point.decoder)]
 
 
 def _chosen(found: Iterable[str], only: Sequence[str] | None) -> list[str]:

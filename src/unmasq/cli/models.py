@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmasq.cli.options import JsonOutput
+
 if TYPE_CHECKING:
     from unmasq.decoding.model_store import ModelFile
 
@@ -13,7 +15,7 @@ def models(
     name: Annotated[
         str | None, typer.Argument(help="Show the card of this model; a path will do, too.")
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print records, no table.")] = False,
+    json_output: JsonOutput = False,
 ) -> None:
     """List the shipped models and, through UNMASQ_MODELS, your own."""
     from unmasq.decoding.model_store import find_model, known_models
@@ -60,11 +62,8 @@ def _print_card(model: "ModelFile", json_output: bool) -> None:
 
 def _record(model: "ModelFile") -> dict[str, Any]:
     from unmasq.decoding.asking import Asking
-    from unmasq.decoding.identity import Identity
-    from unmasq.problems.trained_noise import trained_noise
 
-    noise = trained_noise(model.header, model.card)
-    identity = Identity.from_header(model.header, model.model_hash, model.num_detectors)
+    identity, noise = model.identity, model.identity.noise
     return {
         "name": model.name,
         "decoder": identity.decoder_name(identity.settled(Asking())),

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unmasq.cli.decoder_choice import NETWORK, require_heeded
+from unmasq.cli.options import Dtype, Model, Threshold
 
 if TYPE_CHECKING:
     import numpy as np
     import stim
 
     from unmasq.decoding.decoder import Decoder
-    from unmasq.decoding.diffusion_decoder import DiffusionDecoder
-    from unmasq.decoding.soft_output import SoftOutput
     from unmasq.problems.problem import DecodingProblem
 
 FORMATS = "b8, 01, dets, r8 or hits."  # as Stim writes and reads them
@@ -28,9 +27,7 @@ def predict(
     dets_format: Annotated[str, typer.Option("--dets_format", help=FORMATS)],
     obs_out: Annotated[Path, typer.Option("--obs_out", help="Where predictions go; - for stdout.")],
     obs_out_format: Annotated[str, typer.Option("--obs_out_format", help=FORMATS)],
-    model: Annotated[
-        str | None, typer.Option(help="Name of a known model, or a weight file or run folder.")
-    ] = None,
+    model: Model = None,
     decoder: Annotated[
         str, typer.Option(help="unmasq, or a baseline, which needs --problem.")
     ] = NETWORK,
@@ -58,18 +55,21 @@ def predict(
         float | None, typer.Option("--discard_below", help="Confidence, between 0 and 1.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Unmasking steps T.")] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Unmask adaptively: all bits with |logit| above this.")
-    ] = None,
+    threshold: Threshold = None,
     views: Annotated[
         int | None, typer.Option(help="Translates that vote on shots the network is not sure of.")
     ] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32 or bfloat16.")] = None,
+    dtype: Dtype = None,
 ) -> None:
     """Predict observables from detection events. The flags are sinter's."""
+    import numpy as np
+
+    from unmasq.baselines import make_baseline
     from unmasq.decoding.asking import Asking
     from unmasq.decoding.diffusion_decoder import load
-    from unmasq.files.atomic import require_distinct
+    from unmasq.decoding.soft_output import SoftOutput
+    from unmasq.files.atomic import require_distinct, write_whole
+    from unmasq.problems.problem_file import load_problem
     from unmasq.shots.formats import read_shot_file, require_format, write_shot_file
 
     require_distinct(
@@ -106,12 +106,12 @@ def predict(
     if len(given) > 1:
         raise ValueError(f"{given[0]} and {given[1]} must not be given together: choose one.")
     if decoder != NETWORK:
-        if problem is None and given:
-            raise ValueError(f"--problem must be given for decoder {decoder}: got {given[0]}.")
-        baseline = _baseline(decoder, problem)
+        if problem is None:
+            why = f"got {given[0]}" if given else "it needs the noise"
+            raise ValueError(f"--problem must be given for decoder {decoder}: {why}.")
+        baseline = make_baseline(decoder, load_problem(problem))
         syndromes = read_shot_file(dets, dets_format, baseline.num_detectors)
-        write_shot_file(obs_out, obs_out_format, _decode_all(baseline, syndromes))
-        _say_count(len(syndromes), obs_out)
+        _write(obs_out, obs_out_format, _decode_all(baseline, syndromes))
         return
     if model is None:
         raise ValueError("--model must be given: a name that `unmasq models` lists, or a file.")
@@ -134,14 +134,16 @@ def predict(
             "they are: give --dem or --circuit to have it checked.",
             file=sys.stderr,
         )
-    soft = _decode_softly(network, syndromes)
-    write_shot_file(obs_out, obs_out_format, soft.logicals)
+    parts = [network.decode_soft(batch) for batch in _batches(syndromes, BATCH)]
+    soft = SoftOutput.joined(parts, network.num_logicals)
     if probabilities_out is not None:
-        _write_array(probabilities_out, soft.probabilities)
+        content = io.BytesIO()
+        np.save(content, soft.probabilities)
+        write_whole(probabilities_out, content.getvalue())
     if discards_out is not None and discard_below is not None:
         discarded = soft.discarded(discard_below)
         write_shot_file(discards_out, discards_out_format, discarded[:, None], prefix="M")
-    _say_count(len(syndromes), obs_out)
+    _write(obs_out, obs_out_format, soft.logicals)
 
 
 def _source_of_shots(
@@ -162,19 +164,12 @@ def _source_of_shots(
     return parse(circuit, stim.Circuit, "a Stim circuit")
 
 
-def _say_count(shots: int, path: Path) -> None:
-    """A file of another width may hold whole shots by chance: their number tells."""
-    print(f"{shots:,} shots: {path}", file=sys.stderr)
+def _write(path: Path, shot_format: str, logicals: "np.ndarray") -> None:
+    """Says how many: a file of another width may hold whole shots by chance."""
+    from unmasq.shots.formats import write_shot_file
 
-
-def _baseline(name: str, problem_file: Path | None) -> "Decoder":
-    from unmasq.evaluation.contenders import baseline
-    from unmasq.problems.problem_file import load_problem
-
-    contender = baseline(name)
-    if problem_file is None:
-        raise ValueError(f"--problem must be given for decoder {name}: it needs the noise.")
-    return contender.make(load_problem(problem_file))
+    write_shot_file(path, shot_format, logicals)
+    print(f"{len(logicals):,} shots: {path}", file=sys.stderr)
 
 
 def _decode_all(decoder: "Decoder", syndromes: "np.ndarray") -> "np.ndarray":
@@ -185,32 +180,13 @@ def _decode_all(decoder: "Decoder", syndromes: "np.ndarray") -> "np.ndarray":
     return np.concatenate([empty, *parts])
 
 
-def _decode_softly(decoder: "DiffusionDecoder", syndromes: "np.ndarray") -> "SoftOutput":
-    from unmasq.decoding.soft_output import SoftOutput
-
-    parts = [decoder.decode_soft(batch) for batch in _batches(syndromes, BATCH)]
-    return SoftOutput.joined(parts, decoder.num_logicals)
-
-
 def _batches(syndromes: "np.ndarray", size: int) -> "Iterator[np.ndarray]":
     """The shots in batches, behind a progress bar on a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
+    from unmasq.cli.live_display import passing_bar
 
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+    with passing_bar() as progress:
         bar = progress.add_task("decoding", total=len(syndromes))
         for first in range(0, len(syndromes), size):
             batch = syndromes[first : first + size]
             yield batch
             progress.advance(bar, len(batch))
-
-
-def _write_array(path: Path, array: "np.ndarray") -> None:
-    import numpy as np
-
-    from unmasq.files.atomic import write_whole
-
-    content = io.BytesIO()
-    np.save(content, array)
-    write_whole(path, content.getvalue())

@@ -185,18 +185,14 @@ def _from_file(
     from unmasq.problems.building import problem_from_circuit, problem_from_dem
     from unmasq.problems.stim_faults import error_model
 
-    if circuit_file is not None:
-        circuit = parse(circuit_file, stim.Circuit, "a Stim circuit")
-        built = problem_from_circuit(
-            circuit, rounds=rounds, single_frame=single_frame, name=name or circuit_file.stem
-        )
-        return built, circuit, error_model(circuit), None
-    assert dem_file is not None
-    dem = parse(dem_file, stim.DetectorErrorModel, "a detector error model")
-    built = problem_from_dem(
-        dem, rounds=rounds, single_frame=single_frame, name=name or dem_file.stem
-    )
-    return built, None, dem, None
+    file = circuit_file or dem_file
+    assert file is not None
+    frames: Any = {"rounds": rounds, "single_frame": single_frame, "name": name or file.stem}
+    if circuit_file is None:
+        dem = parse(file, stim.DetectorErrorModel, "a detector error model")
+        return problem_from_dem(dem, **frames), None, dem, None
+    circuit = parse(file, stim.Circuit, "a Stim circuit")
+    return problem_from_circuit(circuit, **frames), circuit, error_model(circuit), None
 
 
 def parse(path: Path, read: Callable[[str], T], kind: str) -> T:
@@ -252,7 +248,7 @@ def _write(
         f"priors {built.priors_id}; wrote {', '.join(file.name for file in files)} to {out}"
     )
     if schedule is not None:
-        per_tick = _schedule_record(schedule)["cnots_per_tick"]
+        per_tick = record["schedule"]["cnots_per_tick"]
         counts = ", ".join(f"{kind} {' '.join(map(str, per_tick[kind]))}" for kind in "XZ")
         print(f"schedule: {schedule}; CNOTs tick by tick: {counts}")
     print(f"symmetry: {_symmetry_text(built)}")

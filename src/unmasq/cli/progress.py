@@ -1,41 +1,23 @@
 """The live display of a training run; plain lines where there is no terminal."""
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from unmasq.cli.live_display import PLAIN_SECONDS, LiveDisplay
 
 if TYPE_CHECKING:
     from unmasq.training import TrainConfig
     from unmasq.training.loop import Progress as TrainingProgress
 
-PLAIN_SECONDS = 10.0
 
-
-class TrainingDisplay:
-    """A progress bar on a terminal, a line every ten seconds elsewhere; or nothing at all."""
+class TrainingDisplay(LiveDisplay):
+    """Loss, speed and the time that is left."""
 
     def __init__(self, config: "TrainConfig", *, quiet: bool = False):
-        self._console = Console(stderr=True, quiet=quiet)
-        self._last_line = 0.0
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[facts]}"),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task(config.name, total=config.num_updates, facts="compiling")
-
-    def __enter__(self) -> "TrainingDisplay":
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        super().__init__(quiet=quiet)
+        self._last_line = -PLAIN_SECONDS  # the first line comes at once
+        self._task = self._bars.add_task(config.name, total=config.num_updates, facts="compiling")
 
     def report(self, progress: "TrainingProgress") -> None:
         parts = [
@@ -47,17 +29,12 @@ class TrainingDisplay:
             f"{_clock(progress.seconds_left)} left",
         ]
         facts = "  ".join(part for part in parts if part)
-        self._bar.update(
+        self._bars.update(
             self._task, completed=progress.step, total=progress.num_updates, facts=facts
         )
-        if not self._console.is_terminal and time.monotonic() - self._last_line > PLAIN_SECONDS:
-            self._last_line = time.monotonic()
-            self.say(
-                f"{progress.seconds:7.0f} s  update {progress.step}/{progress.num_updates}  {facts}"
-            )
-
-    def say(self, message: str) -> None:
-        self._console.print(message, highlight=False, soft_wrap=True)
+        self.say_now_and_then(
+            f"{progress.seconds:7.0f} s  update {progress.step}/{progress.num_updates}  {facts}"
+        )
 
     def summary(self, record: dict[str, Any], folder: Path, *, as_json: bool) -> None:
         if as_json:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -144,10 +143,11 @@ def _use_all_cores() -> None:
     """As many CPU devices as cores, if a batch can be shared among them."""
     import jax
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    from unmasq.evaluation.workers import available_cores
+
     # Where something has taken hold of the device already, it stays as it is.
     with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", min(1 << ((cores or 1).bit_length() - 1), 8))
+        jax.config.update("jax_num_cpu_devices", min(1 << (available_cores().bit_length() - 1), 8))
 
 
 def _say_what_comes(

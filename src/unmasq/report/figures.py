@@ -28,35 +28,23 @@ _BOUND = "bound"  # marks what an arrow points down from
 _MIN_LINE = 3  # points that a line joins
 _BARS = "bars: 95 % intervals"
 _ARROWS = "; arrows: nothing failed, 95 % upper bound"
-
-_RATES: dict[str, tuple[str, Callable[[Counts], Rate | None]]] = {
-    "shot": ("logical error rate per shot", lambda counts: counts.rate),
-    "round": ("logical error rate per round", lambda counts: counts.rate_per_round),
-    "logical": (
-        "error rate per shot and logical, averaged",
-        lambda counts: counts.rate_per_logical,
-    ),
-}
+_RATE = "logical error rate per shot"
 
 
 def error_rate_figure(
     counts: Sequence[Counts],
     *,
-    per: str = "shot",
     title: str | None = None,
     published: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Error rate against p: one line for each decoder. `per` is shot, round or logical.
+    """Error rate against p: one line for each decoder.
 
     `published` rates of others, (p, rate) by name, are points without line or interval. `names`
     has words for single networks, as `decoder_label` takes them.
     """
-    if per not in _RATES:
-        raise ValueError(f"per must be one of {', '.join(_RATES)}: got '{per}'.")
-    label, rate_of = _RATES[per]
     measured = [c for c in counts if c.shots > c.discards]
-    figure, axes = _start(_title(measured, title), "physical error rate p", label)
+    figure, axes = _start(_title(measured, title), "physical error rate p", _RATE)
     groups = sorted(
         _grouped(measured, lambda c: c.point.decoder), key=lambda pair: not is_network(pair[0])
     )
@@ -66,7 +54,7 @@ def error_rate_figure(
     for decoder, group in groups:
         group = sorted(group, key=lambda c: c.point.p)
         text = f"{labels[decoder]} ({_shots(group)})"
-        rates = [rate_of(c) for c in group]
+        rates = [c.rate for c in group]
         aside = _aside(list(styles).index(decoder), len(styles)) if sparse else 1.0
         _plot_rates(axes, [c.point.p * aside for c in group], rates, text, styles[decoder])
     for (name, points), marker in zip((published or {}).items(), _FOREIGN_MARKERS, strict=False):
@@ -82,15 +70,13 @@ def steps_figure(
 ) -> Figure:
     """Error rate against the number T of unmasking steps: one line for each p."""
     measured = [c for c in counts if c.shots > c.discards and c.point.num_steps is not None]
-    figure, axes = _start(
-        _title(measured, title), "unmasking steps T", "logical error rate per shot"
-    )
+    figure, axes = _start(_title(measured, title), "unmasking steps T", _RATE)
     by_p = _grouped(measured, lambda c: c.point.p)
     for (p, group), style in zip(by_p, series_styles(), strict=False):
         group = sorted(group, key=lambda c: c.point.num_steps or 0)
         name = decoder_label(group[0].point.decoder.partition(",")[0], names=names)
         steps = [float(c.point.num_steps or 0) for c in group]
-        rates: list[Rate | None] = [c.rate for c in group]
+        rates = [c.rate for c in group]
         _plot_rates(axes, steps, rates, f"{name}, p = {p:g} ({_shots(group)})", style)
     axes.set_yscale("log")
     axes.set_xticks(sorted({c.point.num_steps or 0 for c in measured}))
@@ -124,18 +110,18 @@ def latency_figure(timings: Sequence[Timing], title: str) -> Figure:
     return _finish(figure, axes, note, outside=True)
 
 
-def discard_figure(curves: Sequence[DiscardCurve], *, title: str | None = None) -> Figure:
+def discard_figure(curves: Sequence[DiscardCurve]) -> Figure:
     """Error rate of the shots kept against the share discarded: one line for each curve."""
     first = curves[0]
     rounds = f", {first.rounds} rounds" if first.rounds else ""
     figure, axes = _start(
-        title or f"{code_label(first.problem)}{rounds}: post-selection by confidence",
+        f"{code_label(first.problem)}{rounds}: post-selection by confidence",
         "share of shots discarded",
         "logical error rate of the shots kept",
     )
     for curve, style in zip(curves, series_styles(), strict=False):
         shares = [x.discards / x.shots for x in curve.points]
-        rates: list[Rate | None] = [x.rate for x in curve.points]
+        rates = [x.rate for x in curve.points]
         label = f"{decoder_label(curve.decoder)}, p = {curve.p:g} ({curve.points[0].shots:,} shots)"
         _plot_rates(axes, shares, rates, label, style)
     axes.set_yscale("log")
@@ -147,12 +133,12 @@ def discard_figure(curves: Sequence[DiscardCurve], *, title: str | None = None) 
 def _plot_rates(
     axes: Axes,
     positions: Sequence[float],
-    rates: Sequence[Rate | None],
+    rates: Sequence[Rate],
     label: str,
     style: Style,
 ) -> None:
     """Estimates with intervals, three or more joined by a line; upper bounds as arrows."""
-    points = [(x, rate) for x, rate in zip(positions, rates, strict=True) if rate is not None]
+    points = list(zip(positions, rates, strict=True))
     measured = [(x, rate) for x, rate in points if not rate.is_bound]
     bounds = [(x, rate.high) for x, rate in points if rate.is_bound]
     values = np.array([rate.value for _, rate in measured])
@@ -255,8 +241,7 @@ def _title(counts: Sequence[Counts], title: str | None) -> str:
         raise ValueError("counts must hold at least one point with shots: got none.")
     if title is not None:
         return title
-    point = counts[0].point
-    return problem_label(point.code, point.problem, point.noise, point.rounds, point.basis)
+    return problem_label(counts[0].point)
 
 
 def _number_ticks(axes: Axes, values: Sequence[float]) -> None:

@@ -4,8 +4,13 @@ Result files keep the short names ('bposd-x', 'unmasq-d2922bc1,views=36'): those
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from unmasq.codes import CATALOGUE, get_code
+
+if TYPE_CHECKING:
+    from unmasq.evaluation.counts import Point
+    from unmasq.problems.problem import DecodingProblem
 
 _BASELINES = {
     "bposd": "BP-OSD ({checks})",
@@ -61,21 +66,19 @@ def is_network(decoder: str) -> bool:
     return decoder.partition(",")[0].partition("-")[0] == _UNMASQ
 
 
-def problem_label(
-    code: str | None, name: str, noise: str, num_rounds: int, basis: str | None
-) -> str:
-    """The code by its parameters, then noise, rounds and basis.
+def problem_label(about: "DecodingProblem | Point") -> str:
+    """'[[72,12,6]], circuit noise, 6 rounds, basis X': the code by its parameters."""
+    from unmasq.problems.problem import DecodingProblem
 
-    >>> problem_label("bb72", "bb72", "circuit", 6, "X")
-    '[[72,12,6]], circuit noise, 6 rounds, basis X'
-    >>> problem_label("bb144", "bb144", "code-capacity", 0, "XZ")
-    '[[144,12,12]], code-capacity noise, bases X and Z'
-    """
-    parts = [code_label(code or name), f"{noise} noise"]
-    if num_rounds:
-        parts.append(f"{num_rounds} round{'s' if num_rounds > 1 else ''}")
-    if basis:
-        parts.append("bases X and Z" if basis == "XZ" else f"basis {basis}")
+    if isinstance(about, DecodingProblem):
+        name, rounds = about.name, about.num_rounds
+    else:
+        name, rounds = about.problem, about.rounds
+    parts = [code_label(about.code or name), f"{about.noise} noise"]
+    if rounds:
+        parts.append(f"{rounds} round{'s' if rounds > 1 else ''}")
+    if about.basis:
+        parts.append("bases X and Z" if about.basis == "XZ" else f"basis {about.basis}")
     return ", ".join(parts)
 
 

@@ -4,6 +4,7 @@ Markers and lines tell decoders apart in grey too. The networks are blue, what o
 """
 
 import collections
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -85,11 +86,8 @@ def decoder_styles(
 
 def series_styles() -> Iterator[Style]:
     """Styles of lines that belong to one network: other p, other T."""
-    yield _style(*_AS_TRAINED)
-    number = 0
-    while True:
-        yield _style(*_MORE[number % len(_MORE)])
-        number += 1
+    for look in itertools.chain([_AS_TRAINED], itertools.cycle(_MORE)):
+        yield _style(*look)
 
 
 def _way(ways: Sequence[str]) -> tuple[str, str, Any]:

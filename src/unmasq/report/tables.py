@@ -4,7 +4,8 @@ A rate never stands alone: errors, shots and the 95 % interval are beside it, an
 upper bound.
 """
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -15,19 +16,19 @@ from unmasq.evaluation.latency import Timing
 from unmasq.evaluation.statistics import Rate
 from unmasq.report.names import problem_label
 
+# Columns of one number each.
+_NUMBERS = {"p", "errors / shots", "discarded", "ms a shot"}
+_NUMBERS |= {"shots", "both fail", "only A fails", "only B fails", "p-value"}
+_NUMBERS |= {"p50", "p99", "max", "mean", "calls", "steps"}
+
 
 def rates_table(counts: Sequence[Counts]) -> Table:
     """One row for each decoder and p."""
     with_discards = any(c.discards for c in counts)
-    table = Table(title=_title(counts), title_justify="left", title_style="", box=None)
-    table.add_column("p", justify="right")
-    table.add_column("decoder")
-    table.add_column("errors / shots", justify="right")
-    for name in ("per shot [95 %]", "per round [95 %]", "per logical [95 %]"):
-        table.add_column(name)
-    if with_discards:
-        table.add_column("discarded", justify="right")
-    table.add_column("ms a shot", justify="right")
+    intervals = ("per shot [95 %]", "per round [95 %]", "per logical [95 %]")
+    discards = ("discarded",) if with_discards else ()
+    columns = ("p", "decoder", "errors / shots", *intervals, *discards, "ms a shot")
+    table = _table(_title(counts), columns)
     for c in counts:
         kept = c.shots - c.discards
         rates = (c.rate, c.rate_per_round, c.rate_per_logical) if kept else (None,) * 3
@@ -46,24 +47,15 @@ def rates_table(counts: Sequence[Counts]) -> Table:
 
 def comparisons_table(comparisons: Sequence[Comparison]) -> Table:
     """McNemar's counts: on how many common shots only one of two decoders failed."""
-    table = Table(
-        title="On the same shots", title_justify="left", title_style="", box=None, show_lines=False
-    )
-    table.add_column("p", justify="right")
-    for name in ("A", "B"):
-        table.add_column(name)
-    for name in ("shots", "both fail", "only A fails", "only B fails", "p-value"):
-        table.add_column(name, justify="right")
+    counted = ("shots", "both fail", "only A fails", "only B fails")
+    table = _table("On the same shots", ("p", "A", "B", *counted, "p-value"))
     for comparison in comparisons:
         paired = comparison.paired
         table.add_row(
             f"{comparison.first.p:g}",
             comparison.first.label,
             comparison.second.label,
-            str(paired.shots),
-            str(paired.both),
-            str(paired.first_only),
-            str(paired.second_only),
+            *map(str, dataclasses.astuple(paired)),
             f"{paired.p_value:.2g}",
         )
     return table
@@ -72,23 +64,14 @@ def comparisons_table(comparisons: Sequence[Comparison]) -> Table:
 def timings_table(timings: Sequence[Timing], title: str) -> Table:
     """Latency and throughput of each decoder, and how fast it is beside the first baseline."""
     ratios = speed_ratios(timings)
-    table = Table(
-        title=f"{title}: batch 1 in ms; compilation and warm-up are not included",
-        title_justify="left",
-        title_style="",
-        box=None,
-    )
-    table.add_column("decoder")
-    for name in ("p50", "p99", "max", "mean", "calls"):
-        table.add_column(name, justify="right")
-    table.add_column("shots a second (batch)")
-    table.add_column("steps", justify="right")
-    if ratios:
-        table.add_column(f"speed / {ratios['reference']}: single, batched")
     streams = any(timing.stream for timing in timings)
+    columns = ["decoder", "p50", "p99", "max", "mean", "calls", "shots a second (batch)", "steps"]
+    if ratios:
+        columns.append(f"speed / {ratios['reference']}: single, batched")
     if streams:
-        table.add_column("stream: a frame, last frame to answer (p50, p99)")
-    table.add_column("on")
+        columns.append("stream: a frame, last frame to answer (p50, p99)")
+    heading = f"{title}: batch 1 in ms; compilation and warm-up are not included"
+    table = _table(heading, [*columns, "on"])
     for timing in timings:
         latency = timing.latency.record
         cells = [timing.decoder]
@@ -105,6 +88,13 @@ def timings_table(timings: Sequence[Timing], title: str) -> Table:
             cells.append(_stream_cell(timing))
         cells.append(", ".join(filter(None, [timing.device, timing.dtype])))
         table.add_row(*cells)
+    return table
+
+
+def _table(title: str, columns: Iterable[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="", box=None)
+    for name in columns:
+        table.add_column(name, justify="right" if name in _NUMBERS else "left")
     return table
 
 
@@ -169,10 +159,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "first": comparison.first.decoder,
         "second": comparison.second.decoder,
         "dtypes": [comparison.first.dtype, comparison.second.dtype],
-        "shots": comparison.paired.shots,
-        "both": comparison.paired.both,
-        "first_only": comparison.paired.first_only,
-        "second_only": comparison.paired.second_only,
+        **dataclasses.asdict(comparison.paired),
         "p_value": comparison.paired.p_value,
     }
 
@@ -187,8 +174,7 @@ def _title(counts: Sequence[Counts]) -> str:
     if not counts:
         return "No counts"
     point = counts[0].point
-    label = problem_label(point.code, point.problem, point.noise, point.rounds, point.basis)
     return (
-        f"{label}  (structure {point.structure_id}, seed {point.seed}; "
+        f"{problem_label(point)}  (structure {point.structure_id}, seed {point.seed}; "
         "a shot fails with any logical wrong)"
     )
