@@ -81,17 +81,12 @@ def evaluate(
     ('bposd-xz', 64)
     """
     from unmasq.baselines import is_baseline
-    from unmasq.evaluation import Limits, baseline, collect, loaded_network, network
+    from unmasq.evaluation.collect import collect
+    from unmasq.evaluation.contenders import baseline, network
+    from unmasq.evaluation.limits import Limits
 
-    contenders = []
-    for decoder in decoders:
-        if isinstance(decoder, str | Path):
-            name = str(decoder)
-            contenders.append(baseline(name) if is_baseline(name) else network(decoder))
-        else:
-            contenders.append(loaded_network(decoder))
     return collect(
-        contenders,
+        [baseline(str(each)) if is_baseline(str(each)) else network(each) for each in decoders],
         problem,
         list(p) or [problem.p],
         Limits(max_shots, max_errors),

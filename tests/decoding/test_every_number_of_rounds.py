@@ -91,8 +91,9 @@ def test_sinter_and_evaluate_find_it(path, decoder):
     assert model_for_problem(problem, [find_model(path)]).name == "tiny"
     one = OneModel(str(path), decoder.model_hash)
     assert ByStructure((one,))(problem_to_decode(circuit(2))).num_detectors == 54
-    (counts,) = collect([network(path)], problem, [0.003], Limits(64), workers=1)
-    assert (counts.shots, counts.point.rounds) == (64, 2)
+    for contender in (network(path), network(decoder)):
+        (counts,) = collect([contender], problem, [0.003], Limits(64), workers=1)
+        assert (counts.shots, counts.point.rounds) == (64, 2)
 
 
 def test_predict_reads_shots_of_the_circuit_it_is_given(path, tmp_path, capsys):

@@ -3,7 +3,9 @@
 import pytest
 
 from unmasq.codes import get_code
-from unmasq.evaluation import Limits, baseline, collect
+from unmasq.evaluation.collect import collect
+from unmasq.evaluation.contenders import baseline
+from unmasq.evaluation.limits import Limits
 from unmasq.problems.building import problem_from_code
 
 # 95 % intervals of the earlier measurement at p = 0.003; ours has to agree with them.

@@ -13,6 +13,7 @@ from unmasq.evaluation.latency import (
     measure_latency,
     measure_stream,
     measure_throughput,
+    time_decoder,
 )
 
 
@@ -85,9 +86,12 @@ def test_quantiles_are_times_that_occurred():
     assert record["mean_ms"] == pytest.approx(1120)
 
 
-def test_no_shots_are_refused():
+def test_no_shots_and_empty_batches_are_refused():
+    decoder = Clockwork(lambda call: 1.0)
     with pytest.raises(ValueError, match="at least one shot"):
-        measure_latency(Clockwork(lambda call: 1.0), SYNDROMES[:0], 1.0)
+        time_decoder(decoder, SYNDROMES[:0], [1], 1.0, "CPU")
+    with pytest.raises(ValueError, match="batch must be at least 1: got 0"):
+        time_decoder(decoder, SYNDROMES, [8, 0], 1.0, "CPU")
 
 
 class Frames(Clockwork):

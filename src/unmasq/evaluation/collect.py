@@ -8,6 +8,7 @@ shots below the smaller of their counts in common. Only `minutes` makes a result
 """
 
 import collections
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
@@ -54,14 +55,10 @@ def collect(
     """
     jobs = [Job(c, problem.at(p), seed) for p in error_rates for c in contenders]
     _require_different(jobs)
-    file = StatsFile(save) if save is not None else None
-    try:
+    with contextlib.nullcontext() if save is None else StatsFile(save) as file:
         tallies = [Tally(job, _limits_of(job, limits), file, write_seconds, watch) for job in jobs]
         _Run(tallies, minutes, workers, batch_shots).run()
         return [tally.counts for tally in tallies]
-    finally:
-        if file is not None:
-            file.close()
 
 
 class _Run:

@@ -4,9 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from unmasq.baselines import baseline_names, is_baseline, make_baseline
 from unmasq.decoding.asking import Asking
@@ -17,15 +15,6 @@ from unmasq.suggest import nearest
 
 if TYPE_CHECKING:
     from unmasq.decoding.diffusion_decoder import DiffusionDecoder
-
-
-@runtime_checkable
-class DiscardingDecoder(Protocol):
-    """A decoder that may give up on shots it is unsure of."""
-
-    def decode_or_discard(self, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(B, M) bits to (B, K) bits and (B,) discarded flags."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,30 +43,21 @@ def baseline(name: str) -> Contender:
     return Contender(name, functools.partial(make_baseline, name))
 
 
-def network(model: str | Path, asking: Asking | None = None) -> Contender:
-    """A trained network. Other processes load it by the same name or path, in the same dtype."""
+def network(model: "str | Path | DiffusionDecoder", asking: Asking | None = None) -> Contender:
+    """A trained network; one that is in memory already is asked as it is, if not otherwise.
+
+    Other processes load a model by the same name or path, in the same dtype.
+    """
     from unmasq.decoding.diffusion_decoder import load
 
-    decoder = load(model, asking)
-    return _of_decoder(decoder, functools.partial(_load, str(model), decoder.asking))
-
-
-def loaded_network(decoder: "DiffusionDecoder") -> Contender:
-    """A network that is in memory already, asked as it is."""
-    return _of_decoder(decoder, lambda problem: decoder)
-
-
-def _of_decoder(
-    decoder: "DiffusionDecoder", make: Callable[[DecodingProblem], Decoder]
-) -> Contender:
-    return Contender(
-        decoder.name,
-        make,
-        alone=True,
-        identity=decoder.identity,
-        model_hash=decoder.model_hash,
-        asking=decoder.asking,
-    )
+    make: Callable[[DecodingProblem], Decoder]
+    if isinstance(model, str | Path):
+        decoder = load(model, asking)
+        make = functools.partial(_load, str(model), decoder.asking)
+    else:
+        decoder = model if asking is None else model.asked(asking)
+        make = decoder.for_problem
+    return Contender(decoder.name, make, True, decoder.identity, decoder.model_hash, decoder.asking)
 
 
 def _load(model: str, asking: Asking, problem: DecodingProblem) -> Decoder:

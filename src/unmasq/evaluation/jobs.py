@@ -16,7 +16,7 @@ import numpy as np
 
 from unmasq.decoding.decoder import Decoder
 from unmasq.decoding.problem_match import require_problem
-from unmasq.evaluation.contenders import Contender, DiscardingDecoder
+from unmasq.evaluation.contenders import Contender
 from unmasq.evaluation.counts import Point
 from unmasq.evaluation.remembered import Remembered
 from unmasq.problems.problem import DecodingProblem
@@ -121,7 +121,7 @@ def warm_up(decoder: Decoder, syndromes: np.ndarray) -> None:
 
 
 def _decode(decoder: Decoder, syndromes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(decoder, DiscardingDecoder):
+    if hasattr(decoder, "decode_or_discard"):
         return decoder.decode_or_discard(syndromes)
     return np.asarray(decoder.decode_batch(syndromes)), np.zeros(len(syndromes), bool)
 

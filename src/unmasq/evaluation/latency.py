@@ -79,7 +79,6 @@ def measure_latency(
     clock: Callable[[], float] = time.perf_counter,
 ) -> Latency:
     """Decodes one shot at a time for about `seconds`, going round the syndromes."""
-    _require_shots(syndromes)
     warm_up(decoder, syndromes[:1])
     for i in range(WARM_UP_CALLS):
         decoder.decode_batch(syndromes[i % len(syndromes)][None])
@@ -112,7 +111,6 @@ def measure_stream(
     clock: Callable[[], float] = time.perf_counter,
 ) -> StreamLatency:
     """Streams one shot at a time for about `seconds`; the last frame counts with the answer."""
-    _require_shots(syndromes)
     stream = decoder.stream()
     pushes: list[float] = []
     answers: list[float] = []
@@ -143,8 +141,6 @@ def measure_throughput(
     clock: Callable[[], float] = time.perf_counter,
 ) -> Throughput:
     """Decodes whole batches for about `seconds`, after one that is not counted."""
-    _require_shots(syndromes)
-    _require_batch(batch)
     rows = np.arange(batch) % len(syndromes)
     warm_up(decoder, syndromes[rows])
     decoder.decode_batch(syndromes[rows])
@@ -187,8 +183,10 @@ def time_decoder(
     decoder: Decoder, syndromes: np.ndarray, batches: Sequence[int], seconds: float, device: str
 ) -> Timing:
     """Latency at batch 1 and throughput at every batch size, about `seconds` each."""
-    for batch in batches:
-        _require_batch(batch)
+    if not len(syndromes):
+        raise ValueError("syndromes must hold at least one shot: got none.")
+    if min(batches) < 1:
+        raise ValueError(f"batch must be at least 1: got {min(batches)}.")
     steps = None
     if hasattr(decoder, "decode_soft"):
         steps = float(decoder.decode_soft(syndromes[: max(batches)]).steps.mean())
@@ -227,13 +225,3 @@ def accelerator_name() -> str:
 
     device = jax.devices()[0]
     return cpu_name() if device.platform == "cpu" else str(device.device_kind)
-
-
-def _require_shots(syndromes: np.ndarray) -> None:
-    if not len(syndromes):
-        raise ValueError("syndromes must hold at least one shot: got none.")
-
-
-def _require_batch(batch: int) -> None:
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1: got {batch}.")

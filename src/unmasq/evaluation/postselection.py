@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,10 +31,6 @@ class DiscardPoint:
     def rate(self) -> Rate:
         """Of the shots kept, with the exact interval."""
         return clopper_pearson(self.errors, self.shots - self.discards)
-
-    @property
-    def record(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "low": self.rate.low, "high": self.rate.high}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ Plain arithmetic: nothing here knows about decoders or files.
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri  # scipy.stats takes a second to import
@@ -36,10 +36,6 @@ class Rate:
         value, low, high = (x / 10.0**exponent for x in (self.value, self.low, self.high))
         return f"{value:.2f} [{low:.2f}, {high:.2f}]e{exponent:03d}"
 
-    def converted(self, function: Callable[[float], float]) -> "Rate":
-        """The rate and its interval under an increasing function."""
-        return Rate(function(self.value), function(self.low), function(self.high), self.is_bound)
-
 
 def clopper_pearson(failures: int, shots: int) -> Rate:
     """The exact interval: it covers the true rate in at least 95 % of experiments."""
@@ -54,15 +50,13 @@ def clopper_pearson(failures: int, shots: int) -> Rate:
 
 def per_round(rate: Rate, rounds: int) -> Rate:
     """1 - (1 - P)^(1/R): the chance of failure in one of R equal, independent rounds."""
-    return rate.converted(lambda value: _split(value, rounds, "rounds"))
+    if rounds < 1:
+        raise ValueError(f"rounds must be at least 1: got {rounds}.")
 
+    def of_one(value: float) -> float:
+        return 1.0 if value >= 1 else -math.expm1(math.log1p(-value) / rounds)
 
-def per_logical(rate: Rate, num_logicals: int) -> Rate:
-    """1 - (1 - P)^(1/K): the rate of one of K equal, independent logical qubits.
-
-    A convention for comparison with other papers; `mean_logical_rate` is measured.
-    """
-    return rate.converted(lambda value: _split(value, num_logicals, "num_logicals"))
+    return Rate(of_one(rate.value), of_one(rate.low), of_one(rate.high), rate.is_bound)
 
 
 def mean_logical_rate(logical_failures: Sequence[int], sum_of_squares: int, shots: int) -> Rate:
@@ -131,12 +125,6 @@ def _wilson(share: float, shots: float) -> Rate:
     half = math.sqrt(z2 * (share * (1 - share) / shots + z2 / (4 * shots**2))) / (1 + z2 / shots)
     # At 0 and 1 the interval ends there, up to rounding.
     return Rate(share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
-
-
-def _split(value: float, parts: int, name: str) -> float:
-    if parts < 1:
-        raise ValueError(f"{name} must be at least 1: got {parts}.")
-    return 1.0 if value >= 1 else -math.expm1(math.log1p(-value) / parts)
 
 
 def _require_counts(failures: int, shots: int) -> None:

@@ -10,12 +10,11 @@ Rows of other programs are left alone.
 
 import csv
 import fcntl
+import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Flags, failures_path, flags_line
@@ -46,9 +45,9 @@ class StatsFile:
         try:
             self._lock()
             known = read_counts(self.path)  # first: a file that is refused stays as it is
-            self.dropped = _drop_cut_off_line(self._file, self.path)
+            _drop_cut_off_line(self._file, self.path)
             if os.fstat(self._file).st_size == 0:
-                _append(self._file, _header())
+                _append(self._file, _HEADER)
             self._counts = {counts.point.strong_id: counts for counts in known}
             flags_path = failures_path(self.path)
             self._flags = os.open(flags_path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -60,12 +59,7 @@ class StatsFile:
     def __enter__(self) -> "StatsFile":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -109,8 +103,7 @@ def read_counts(*paths: str | Path) -> list[Counts]:
     """
     totals: dict[str, Counts] = {}
     for path in paths:
-        for number, row in enumerate(_rows(Path(path)), 2):
-            where = f"{path}, line {number}"
+        for where, row in _rows(Path(path)):
             counts = _counts_of_row(row, where)
             if counts is None:
                 continue
@@ -122,17 +115,17 @@ def read_counts(*paths: str | Path) -> list[Counts]:
     return list(totals.values())
 
 
-def _cells(lines: list[str], path: Path, first: int = 2) -> Iterator[list[str]]:
-    """The columns of each line."""
-    for number, line in enumerate(lines, first):
-        try:
-            (cells,) = csv.reader([line])
-        except (csv.Error, ValueError) as error:
-            raise ValueError(f"{path}, line {number} must be a row of a CSV: {error}.") from error
-        yield cells
+def _cells(line: str, where: str) -> list[str]:
+    """The columns of a line."""
+    try:
+        (cells,) = csv.reader([line])
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"{where} must be a row of a CSV: {error}.") from error
+    return [cell.strip() for cell in cells]
 
 
-def _rows(path: Path) -> Iterable[dict[str, str]]:
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where each row stands, for messages, and its cells by column."""
     lines = path.read_bytes().split(b"\n")
     if lines[-1] and not _is_whole(lines[-1]):
         lines.pop()
@@ -140,17 +133,18 @@ def _rows(path: Path) -> Iterable[dict[str, str]]:
     if not text:
         return
     names = _column_names(text[0], path)
-    for number, cells in enumerate(_cells(text[1:], path), 2):
+    for number, line in enumerate(text[1:], 2):
+        where = f"{path}, line {number}"
+        cells = _cells(line, where)
         if len(cells) != len(names):
             raise ValueError(
-                f"{path}, line {number} must have {len(names)} columns: got {len(cells)}. "
-                "Remove that line."
+                f"{where} must have {len(names)} columns: got {len(cells)}. Remove that line."
             )
-        yield dict(zip(names, (cell.strip() for cell in cells), strict=True))
+        yield where, dict(zip(names, cells, strict=True))
 
 
 def _column_names(header: str, path: Path) -> list[str]:
-    names = [name.strip() for cells in _cells([header], path, 1) for name in cells]
+    names = _cells(header, f"{path}, line 1")
     if not set(COLUMNS[:-1]) <= set(names):
         raise ValueError(
             f"{path} must be a CSV of sinter, with columns {','.join(COLUMNS)}: got "
@@ -190,11 +184,14 @@ def _row(counts: Counts) -> bytes:
     }
     # Zero means that they were not timed: a short time must not round to it.
     seconds = max(counts.seconds, 0.001) if counts.seconds else 0.0
-    return (
-        f"{counts.shots:>10},{counts.errors:>10},{counts.discards:>10},{seconds:>8.3f},"
-        f"{_cell(counts.point.decoder)},{counts.point.strong_id},{_json(counts.point.metadata)},"
-        f"{_json({key: count for key, count in custom.items() if count})}\n"
-    ).encode()
+    told = (counts.point.metadata, {key: count for key, count in custom.items() if count})
+    return _line(
+        *(f"{count:>10}" for count in (counts.shots, counts.errors, counts.discards)),
+        f"{seconds:>8.3f}",
+        counts.point.decoder,
+        counts.point.strong_id,
+        *(json.dumps(facts, separators=(",", ":"), sort_keys=True) for facts in told),
+    )
 
 
 def _range(shots: int, number_sum: int) -> tuple[int, int]:
@@ -208,35 +205,26 @@ def _range(shots: int, number_sum: int) -> tuple[int, int]:
     return first, first + shots
 
 
-def _json(value: dict[str, Any]) -> str:
-    return _cell(json.dumps(value, separators=(",", ":"), sort_keys=True))
+def _line(*cells: str) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode()
 
 
-def _cell(text: str) -> str:
-    """As the csv module writes it: quoted where it must be."""
-    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text
+_HEADER = _line(*(f"{name:>10}" for name in COLUMNS[:3]), f"{COLUMNS[3]:>8}", *COLUMNS[4:])
 
 
-def _header() -> bytes:
-    names = [name.rjust(width) for name, width in zip(COLUMNS, (10, 10, 10, 8), strict=False)]
-    return ",".join([*names, *COLUMNS[4:]]).encode() + b"\n"
-
-
-def _drop_cut_off_line(file: int, path: Path) -> str | None:
-    """Cuts the file behind its last whole line; returns what went. Other files stay untouched."""
+def _drop_cut_off_line(file: int, path: Path) -> None:
+    """Cuts the file behind its last whole line. Other files stay untouched."""
     content = os.pread(file, os.fstat(file).st_size, 0)
     kept = content.rfind(b"\n") + 1
-    tail = content[kept:]
-    if content and not _header().startswith(content):
+    if content and not _HEADER.startswith(content):
         _column_names(content.split(b"\n")[0].decode(errors="replace"), path)
-    if not tail:
-        return None
-    if _is_whole(tail):
+    if _is_whole(content[kept:]):
         _append(file, b"\n")
-        return None
-    os.ftruncate(file, kept)
-    os.fsync(file)
-    return tail.decode(errors="replace")
+    elif content[kept:]:
+        os.ftruncate(file, kept)
+        os.fsync(file)
 
 
 def _is_whole(line: bytes) -> bool:
