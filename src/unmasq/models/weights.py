@@ -12,9 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from unmasq.codes.symmetry import Symmetry
-from unmasq.codes.tanner_graph import TannerGraph
-from unmasq.files.array_file import Arrays
+from unmasq.files.array_file import Arrays, Header
 from unmasq.files.weight_file import (
     WEIGHTS,
     WeightFile,
@@ -23,8 +21,8 @@ from unmasq.files.weight_file import (
 )
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
 from unmasq.problems.pauli_channel import Qubits
-from unmasq.problems.problem import Layout
 from unmasq.problems.problem_file import MAX_ROWS
+from unmasq.problems.site_arrays import Sites, read_sites, write_sites
 from unmasq.problems.translates import Translates
 
 STORED_DTYPE = np.float16  # of weights in a file
@@ -105,18 +103,18 @@ def save_weights(
         name: array.astype(dtype)
         for name, array in named_arrays(eqx.filter(network, eqx.is_inexact_array)).items()
     }
-    arrays = _geometry_arrays(geometry)
+    facts, arrays = write_sites(Sites(geometry.layout, geometry.symmetry, geometry.tanner))
+    if geometry.qubits is not None:
+        arrays |= {f"qubits.{name}": getattr(geometry.qubits, name) for name in _QUBITS}
     if translates is not None:
         arrays["translates.logical_maps"] = translates.logical_maps
         arrays["translates.flip_maps"] = translates.flip_maps
     whole = {
         **header,
         "network": dataclasses.asdict(config),
-        "num_frames": geometry.layout.num_frames,
         "num_logicals": geometry.num_logicals,
+        **facts,
     }
-    if geometry.tanner is not None:
-        whole["tanner"] = geometry.tanner.facts()
     write_weight_file(path, WeightFile(whole, weights, arrays))
 
 
@@ -153,43 +151,11 @@ def _require_sizes(file: WeightFile, config: NetworkConfig) -> None:
 _QUBITS = ("of_checks", "logicals_of_x", "logicals_of_z")
 
 
-def _geometry_arrays(geometry: Geometry) -> Arrays:
-    layout, symmetry = geometry.layout, geometry.symmetry
-    arrays = {
-        "layout.frame": layout.frame,
-        "layout.check": layout.check,
-        "layout.check_type": layout.check_type,
-    }
-    if symmetry is not None:
-        arrays["symmetry.check_images"] = symmetry.check_images
-        arrays["symmetry.token_images"] = symmetry.token_images
-        arrays["symmetry.basis_tokens"] = symmetry.basis_tokens
-    if geometry.qubits is not None:
-        for name in _QUBITS:
-            arrays[f"qubits.{name}"] = getattr(geometry.qubits, name)
-    if geometry.tanner is not None:
-        arrays.update(geometry.tanner.arrays())
-    return arrays
-
-
-def _geometry_from(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Geometry:
-    layout = Layout(
-        arrays["layout.frame"],
-        arrays["layout.check"],
-        arrays["layout.check_type"],
-        header["num_frames"],
-    )
-    symmetry = None
-    if "symmetry.check_images" in arrays:
-        symmetry = Symmetry(
-            arrays["symmetry.check_images"],
-            arrays["symmetry.token_images"],
-            arrays["symmetry.basis_tokens"],
-        )
+def _geometry_from(arrays: Arrays, header: Header) -> Geometry:
+    layout, symmetry, tanner = read_sites(header, arrays)
     qubits = None
     if "qubits.of_checks" in arrays:
         qubits = Qubits(*(arrays[f"qubits.{name}"] for name in _QUBITS))
-    tanner = TannerGraph.read(arrays, header["tanner"]) if "tanner" in header else None
     return Geometry(layout, header["num_logicals"], symmetry, qubits, tanner)
 
 

@@ -1,16 +1,14 @@
 """One file for one problem: arrays and a JSON header in safetensors. Loading needs no Stim."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from unmasq.codes.symmetry import Symmetry
-from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.files.array_file import ArrayFormat, Arrays, Header
 from unmasq.problems.faults import Channels
-from unmasq.problems.problem import DecodingProblem, Layout
+from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.site_arrays import Sites, read_sites, write_sites
 
 MAX_ROWS = 10**5  # logicals and frames
 PROBLEM = ArrayFormat("unmasq-problem-1", "problem file", "Write it again with `unmasq problem`.")
@@ -27,22 +25,18 @@ def save_problem(problem: DecodingProblem, path: str | Path) -> None:
     ...     load_problem(f"{folder}/problem.safetensors").structure_id == problem.structure_id
     True
     """
-    arrays: dict[str, np.ndarray] = {
-        "priors": problem.priors,
-        "layout.frame": problem.layout.frame,
-        "layout.check": problem.layout.check,
-        "layout.check_type": problem.layout.check_type,
-    }
+    facts, arrays = write_sites(Sites(problem.layout, problem.symmetry, problem.tanner))
+    arrays["priors"] = problem.priors
     for name in ("check_matrix", "logical_matrix"):
         matrix = getattr(problem, name)
         arrays[f"{name}.indices"] = matrix.indices.astype(np.int32)
         arrays[f"{name}.indptr"] = matrix.indptr.astype(np.int32)
-    header: dict[str, Any] = {
+    header: Header = {
         "structure_id": problem.structure_id,
         "priors_id": problem.priors_id,
         "num_detectors": problem.num_detectors,
         "num_logicals": problem.num_logicals,
-        "num_frames": problem.layout.num_frames,
+        **facts,
         **{key: getattr(problem, key) for key in ("p", "name", "noise", "basis", "code")},
     }
     if problem.channels is not None:
@@ -51,12 +45,6 @@ def save_problem(problem: DecodingProblem, path: str | Path) -> None:
             "kinds": list(problem.channels.kinds),
             "ratios": list(problem.channels.ratios),
         }
-    if problem.symmetry is not None:
-        for name in ("check_images", "token_images", "basis_tokens"):
-            arrays[f"symmetry.{name}"] = getattr(problem.symmetry, name)
-    if problem.tanner is not None:
-        arrays.update(problem.tanner.arrays())
-        header["tanner"] = problem.tanner.facts()
     PROBLEM.write(path, arrays, header)
 
 
@@ -74,32 +62,19 @@ def load_problem(path: str | Path) -> DecodingProblem:
 
 def _problem(header: Header, arrays: Arrays) -> DecodingProblem:
     _require_sizes(header, arrays)
-    channels = symmetry = None
+    layout, symmetry, tanner = read_sites(header, arrays)
+    channels = None
     if "channels" in header:
         channels = Channels(
             tuple(header["channels"]["kinds"]),
             tuple(header["channels"]["ratios"]),
             arrays["channels.counts"],
         )
-    if "symmetry.check_images" in arrays:
-        symmetry = Symmetry(
-            arrays["symmetry.check_images"],
-            arrays["symmetry.token_images"],
-            arrays["symmetry.basis_tokens"],
-        )
-    tanner = None
-    if "tanner" in header:
-        tanner = TannerGraph.read(arrays, header["tanner"])
     return DecodingProblem(
         _matrix(arrays, "check_matrix", header["num_detectors"]),
         _matrix(arrays, "logical_matrix", header["num_logicals"]),
         arrays["priors"],
-        Layout(
-            arrays["layout.frame"],
-            arrays["layout.check"],
-            arrays["layout.check_type"],
-            header["num_frames"],
-        ),
+        layout,
         channels=channels,
         symmetry=symmetry,
         tanner=tanner,
