@@ -393,7 +393,8 @@ def test_shots_have_rates_of_their_own_in_the_scheduled_range(monkeypatch):
     seen = []
     draw = ShotSampler.__call__
 
-    def watched(self, p, *, key):
+    def watched(self, p, drift, *, key):
+        assert drift is None
         jax.debug.callback(lambda p: seen.append(np.asarray(p)), p)
         return draw(self, p, key=key)
 

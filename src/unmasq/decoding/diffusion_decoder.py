@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from unmasq.decoding.asking import Asking
@@ -18,6 +19,7 @@ from unmasq.decoding.stream import Stream
 from unmasq.models import Geometry, for_rounds
 from unmasq.models.weights import Weights, load_weights
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.rates import NominalRates
 from unmasq.problems.translates import Translates
 from unmasq.shots.batches import Bits, pack, read_shots
 
@@ -71,6 +73,7 @@ class DiffusionDecoder:
         asking: Asking | None = None,
         max_batch: int | None = None,
         translates: Translates | None = None,
+        rates: NominalRates | None = None,
     ):
         """`network` is a tree of arrays with `begin` and `denoise`, or one that predicts noise."""
         platform = jax.default_backend()
@@ -83,6 +86,7 @@ class DiffusionDecoder:
         self.asking = identity.settled(self._asked, "float32" if self.on_cpu else "bfloat16")
         self._network = network
         self.translates = translates
+        self._rates = rates  # of a network that can be told others
         self._passes = Passes(network, identity, self.asking, translates, self.max_batch)
 
     @staticmethod
@@ -103,7 +107,8 @@ class DiffusionDecoder:
             translates.order if masked and translates is not None else 1,
             card,
         )
-        return DiffusionDecoder(weights.network, identity, asking, max_batch, translates)
+        rates = weights.geometry.rates
+        return DiffusionDecoder(weights.network, identity, asking, max_batch, translates, rates)
 
     def __repr__(self) -> str:
         model = self.identity
@@ -157,17 +162,21 @@ class DiffusionDecoder:
         A model that knows no number of rounds (messages) also decodes its experiment with any
         other number of them: the returned decoder then reads as many detectors as that has. One of
         both bases decodes the readout of either: the returned decoder predicts its logicals alone.
+        One that is told rates is told those of the problem; before, it takes them to be nominal.
         """
         problem, fit = require_problem(self.identity, problem)
         identity = self.identity.fitted(problem, fit)
-        network, translates = self._network, self.translates
+        network, translates, rates = self._network, self.translates, self._rates
         if fit.layout is not None:
             network = for_rounds(network, Geometry(fit.layout, identity.num_logicals, None))
             if translates is not None:
                 translates = dataclasses.replace(translates, check=fit.layout.check)
-        elif identity == self.identity:
+            rates = None if rates is None else rates.on(fit.layout)
+        elif identity == self.identity and rates is None:
             return self
-        return DiffusionDecoder(network, identity, self._asked, self.max_batch, translates)
+        if rates is not None:
+            network = network.told(jnp.asarray(rates.features(problem))[:, :, None])
+        return DiffusionDecoder(network, identity, self._asked, self.max_batch, translates, rates)
 
     def asked(self, asking: Asking) -> "DiffusionDecoder":
         """The same model, asked in another way."""
@@ -260,4 +269,5 @@ class DiffusionDecoder:
         return DiffusionDecoder, self._parts(self._asked.but(dtype=self.asking.dtype))
 
     def _parts(self, asking: Asking) -> tuple:
-        return self._network, self.identity, asking, self.max_batch, self.translates
+        parts = (self._network, self.identity, asking, self.max_batch)
+        return *parts, self.translates, self._rates

@@ -91,7 +91,9 @@ class Passes:
     @property
     def streams(self) -> bool:
         """Whether the network can be given shots frame by frame."""
-        return isinstance(self._network, MaskedDenoiser) and self._network.knows_no_rounds
+        network = self._network
+        masked = isinstance(network, MaskedDenoiser)
+        return masked and network.knows_no_rounds and network.encoder.rates is None
 
     def frames(self, bits: Bits) -> list[Bits]:
         """(B, n_c) bits of each frame; 0 where a frame has no detector."""
@@ -100,6 +102,12 @@ class Passes:
 
     def stream(self) -> Stream:
         """The same network on shots that come frame by frame."""
+        network = self._network
+        if isinstance(network, MaskedDenoiser) and network.encoder.rates is not None:
+            raise ValueError(
+                "rates must be nominal to decode a stream: this decoder was told those of a "
+                "problem. Use the decoder as loaded, or decode whole shots."
+            )
         if not self.streams:
             raise ValueError(
                 f"model '{self._identity.name}' must know no number of rounds to decode a stream: "

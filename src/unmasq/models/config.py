@@ -23,6 +23,7 @@ class NetworkConfig:
     mixing: str = "attention"  # of the encoder, or "messages" along the Tanner graph
     message_width: int = 128  # b, of each message
     decoder: str = "joint"  # or "still": only the logicals move, the checks stay as encoded
+    told_rates: bool = False  # of the faults around each check, beside its bit
 
     @property
     def has_code_weights(self) -> bool:
@@ -58,6 +59,16 @@ class NetworkConfig:
                 raise ValueError(
                     f"{name} must be one of {', '.join(choices)}: got '{getattr(self, name)}'."
                 )
+        if self.told_rates and (self.kind == "continuous" or self.encoder_layers == 0):
+            raise ValueError(
+                "told_rates must be false for a network without encoder layers, or a continuous "
+                "one: got true. Set network.encoder_layers=2."
+            )
+        if self.told_rates and self.bp_iterations:
+            raise ValueError(
+                "told_rates must be false for a network that begins with belief propagation: got "
+                "true. Set network.bp_iterations=0."
+            )
         if self.kind == "continuous" and (self.mixing, self.decoder) != ("attention", "joint"):
             raise ValueError(
                 "mixing and decoder must be left alone for a continuous network: got "

@@ -16,6 +16,7 @@ from unmasq.models.blocks import Block, MessageBlock
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
 from unmasq.models.messages import Wires
+from unmasq.problems.rates import NUM_CLASSES
 
 
 class CheckEmbedding(eqx.Module):
@@ -34,8 +35,27 @@ class CheckEmbedding(eqx.Module):
         return jnp.where(bits[:, :, None] == 1, one[:, None, :], zero[:, None, :])
 
 
+class RateEmbedding(eqx.Module):
+    """What is told of the rates around each check (`problems.rates`), as a vector by its kind.
+
+    Zero at first: such a network begins as the one that is told nothing.
+    """
+
+    weight: Float[Array, "kinds F d"]
+    kind: Int32[Array | np.ndarray, " n"]
+
+    def __init__(self, kinds: Indices, width: int):
+        self.weight = jnp.zeros((int(kinds.max()) + 1, NUM_CLASSES, width))
+        self.kind = kinds
+
+    def __call__(self, rates: Float[Array, "n S F"]) -> Float[Array, "n S d"]:
+        by_kind = jax.nn.one_hot(self.kind, self.weight.shape[0], dtype=self.weight.dtype)
+        weight = jnp.einsum("nk,kfd->nfd", by_kind, self.weight)
+        return jnp.einsum("nsf,nfd->nsd", rates, weight)
+
+
 class RecurrentEncoder(eqx.Module):
-    """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R.
+    """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R; E also embeds the rates, where they are told.
 
     Every block mixes the checks by attention A * K[r], or by messages, which know no frame.
     """
@@ -47,6 +67,8 @@ class RecurrentEncoder(eqx.Module):
     places: TieExpander | None  # of attention ...
     wires: Wires | None  # ... or of messages
     grid: Int32[Array | np.ndarray, "frames n"]  # detector at (frame, site), -1 for none
+    rate_embedding: RateEmbedding | None  # networks that are told rates ...
+    rates: Float[Array, "frames n S F"] | None  # ... S = 1 or each shot's own; None for nominal
 
     def __init__(
         self,
@@ -62,7 +84,9 @@ class RecurrentEncoder(eqx.Module):
         # Child i of a split is `fold_in(key, i)`: the next number is the first that is free.
         told_key = jr.fold_in(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
-        self.bp_embedding = None
+        self.rates = self.rate_embedding = self.bp_embedding = None
+        if config.told_rates:
+            self.rate_embedding = RateEmbedding(geometry.check_kinds(tied), config.width)
         if config.bp_iterations:
             self.bp_embedding = BeliefEmbedding(
                 config.bp_iterations,
@@ -140,7 +164,8 @@ class RecurrentEncoder(eqx.Module):
         numbers = jnp.arange(frames, dtype=jnp.int32)
         # Unrolled: a loop would keep the compiler from fusing across frames.
         weights = None if self.code_weights is None else self.code_weights[:count]
-        return jax.lax.scan(step, state, (numbers, bits, weights), unroll=frames)
+        rates = None if self.rates is None else self.rates[:count]
+        return jax.lax.scan(step, state, (numbers, bits, weights, rates), unroll=frames)
 
     def blank(self, shots: int) -> Float[Array, "n B d"]:
         """The hidden state before the first frame."""
@@ -152,9 +177,12 @@ class RecurrentEncoder(eqx.Module):
         state: Float[Array, "n B d"],
         bits: UInt8[Array, "n B"],
         weights: Float[Array, " V"] | None = None,
+        rates: Float[Array, "n S F"] | None = None,
     ) -> Float[Array, "n B d"]:
         """M_r from M_{r-1} and the bits of frame r; `weights` is K[r], which messages lack."""
         state = state + self.embedding(bits)
+        if self.rate_embedding is not None and rates is not None:
+            state = state + self.rate_embedding(rates)
         for block in self.blocks:
             if isinstance(block, MessageBlock):
                 assert self.wires is not None

@@ -14,6 +14,7 @@ from unmasq.models.config import NetworkConfig
 from unmasq.problems.frames import check_correlations
 from unmasq.problems.pauli_channel import Qubits, qubits_of
 from unmasq.problems.problem import DecodingProblem, Layout
+from unmasq.problems.rates import NominalRates
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Geometry:
     symmetry: Symmetry | None
     qubits: Qubits | None = None  # for networks that begin with belief propagation
     tanner: TannerGraph | None = None  # for networks that pass messages
+    rates: NominalRates | None = None  # for networks that are told other ones
 
     @staticmethod
     def of(problem: DecodingProblem) -> "Geometry":
@@ -84,6 +86,8 @@ def geometry_for(config: NetworkConfig, problem: DecodingProblem) -> Geometry:
     geometry = Geometry.of(problem)
     if config.mixing == "messages":
         geometry = dataclasses.replace(geometry, tanner=problem.tanner)
+    if config.told_rates:
+        geometry = dataclasses.replace(geometry, rates=NominalRates.of(problem))
     if config.bp_iterations and problem.noise == "code-capacity":
         return dataclasses.replace(geometry, qubits=qubits_of(problem))
     return geometry

@@ -29,7 +29,8 @@ ENCODER, DECODER, CHECK_ATTENTION, LOGICAL_ATTENTION = PARTS = (
 )
 _MATRICES = re.compile(r"encoder\.blocks\.\d+\.mixing\.(reduce|to_qubits|to_checks)\.(\d+)\.weight")
 _ATTENTION = re.compile(r"blocks\.\d+\.mixing\.attention|place_weights\.\d+")
-_BY_KIND = ("encoder.embedding.table", "encoder.told.weight")
+RATES = "encoder.rate_embedding.weight"
+_BY_KIND = ("encoder.embedding.table", "encoder.told.weight", RATES)
 
 
 class NotLiftableError(ValueError):
@@ -104,7 +105,8 @@ def _require_likeness(old: NetworkConfig, new: NetworkConfig) -> None:
         )
     for field in dataclasses.fields(NetworkConfig):
         ours, theirs = getattr(new, field.name), getattr(old, field.name)
-        if ours != theirs:
+        told_now = field.name == "told_rates" and ours  # the others are a start, its own are 0
+        if ours != theirs and not told_now:
             raise NotLiftableError(
                 f"network.{field.name} must be that of the weights to start from, {theirs}: "
                 f"got {ours}. Use --set network.{field.name}={theirs}, or train from nothing."

@@ -86,6 +86,12 @@ class MaskedDenoiser(eqx.Module):
         """Whether no weight belongs to one frame, so that any number of rounds can be encoded."""
         return bool(self.encoder.blocks) and self.encoder.code_weights is None
 
+    def told(self, rates: Float[Array, "frames n S F"]) -> "MaskedDenoiser":
+        """The network for shots of these rates (`problems.rates`): of all, S = 1, or of each."""
+        return eqx.tree_at(
+            lambda net: net.encoder.rates, self, rates, is_leaf=lambda leaf: leaf is None
+        )
+
     def encode(
         self, syndrome: UInt8[Array, "B M"], last_frame: Int32[Array, " B"] | None = None
     ) -> Float[Array, "n B d"]:

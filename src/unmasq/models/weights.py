@@ -22,6 +22,7 @@ from unmasq.files.weight_file import (
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
 from unmasq.problems.pauli_channel import Qubits
 from unmasq.problems.problem_file import MAX_ROWS
+from unmasq.problems.rates import NominalRates
 from unmasq.problems.site_arrays import Sites, read_sites, write_sites
 from unmasq.problems.translates import Translates
 
@@ -106,6 +107,8 @@ def save_weights(
     facts, arrays = write_sites(Sites(geometry.layout, geometry.symmetry, geometry.tanner))
     if geometry.qubits is not None:
         arrays |= {f"qubits.{name}": getattr(geometry.qubits, name) for name in _QUBITS}
+    if geometry.rates is not None:
+        arrays["rates.nominal"] = geometry.rates.sums
     if translates is not None:
         arrays["translates.logical_maps"] = translates.logical_maps
         arrays["translates.flip_maps"] = translates.flip_maps
@@ -156,7 +159,10 @@ def _geometry_from(arrays: Arrays, header: Header) -> Geometry:
     qubits = None
     if "qubits.of_checks" in arrays:
         qubits = Qubits(*(arrays[f"qubits.{name}"] for name in _QUBITS))
-    return Geometry(layout, header["num_logicals"], symmetry, qubits, tanner)
+    rates = None
+    if header["network"].get("told_rates"):
+        rates = NominalRates(layout, arrays["rates.nominal"])
+    return Geometry(layout, header["num_logicals"], symmetry, qubits, tanner, rates)
 
 
 def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Translates | None:

@@ -66,7 +66,9 @@ def strengths(priors: NDArray[np.float64]) -> NDArray[np.float64]:
         return -np.log1p(-2 * priors)
 
 
-def scaled_priors(priors: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+def scaled_priors(
+    priors: NDArray[np.float64], factor: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Priors f(s) of channels `factor` = s times as strong: 1 - 2 f(s) = (1 - 2f)^s.
 
     >>> scaled_priors(np.array([0.1, 0.5]), 2.0)  # twice the same channel

@@ -1,10 +1,11 @@
 """The noise a network was trained on, kept with its weights, and when other noise is another task.
 
-The structure of a problem says nothing of its rates, and a network reads none: it decodes any noise
-of its structure as if it were the noise of its training. Kept are the range of p, and the priors of
+The structure of a problem says nothing of its rates, and most networks read none: they decode any
+noise of their structure as if it were that of training. Kept are the range of p, and the priors of
 some faults of every kind at its upper end. Noise differs clearly where some fault is more than
 `FACTOR` times as likely or unlikely, beside the others, as in training, or where its best matching
-p lies more than `FACTOR` times above the range. A lower p is normal use.
+p lies more than `FACTOR` times above the range. A lower p is normal use. A network that is told
+the rates, and saw them spread by a factor exp(+-spread), bears exp(2 spread) times as much.
 """
 
 import dataclasses
@@ -34,16 +35,19 @@ class TrainedNoise:
     high: float
     faults: NDArray[np.int64] | None = None
     priors: NDArray[np.float64] | None = None
+    spread: float = 0.0  # of rates that a network is told
 
     @staticmethod
-    def of(problem: DecodingProblem, low: float, high: float) -> "TrainedNoise":
+    def of(
+        problem: DecodingProblem, low: float, high: float, spread: float = 0.0
+    ) -> "TrainedNoise":
         """A problem at p = low to high; the priors of one without channels are scaled."""
         if problem.channels is not None:
             priors = problem.at(high).priors
         else:
             priors = scaled_priors(problem.priors, high / problem.p)
         chosen = _some_of_each_kind(priors)
-        return TrainedNoise(low, high, chosen, priors[chosen])
+        return TrainedNoise(low, high, chosen, priors[chosen], spread)
 
     @staticmethod
     def read(facts: Any) -> "TrainedNoise":
@@ -54,15 +58,16 @@ class TrainedNoise:
                 return TrainedNoise(low, high)
             faults = np.array(facts["faults"], np.int64)
             priors = np.array(facts["priors"], np.float64)
+            spread = float(facts.get("spread", 0.0))
             sound = faults.ndim == 1 and faults.shape == priors.shape and (faults >= 0).all()
-            if not (sound and 0 < low <= high and (priors > 0).all()):
+            if not (sound and 0 <= spread < 10 and 0 < low <= high and (priors > 0).all()):
                 raise ValueError("sizes or signs are wrong")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 "noise of a model must have low and high, and a prior for each of its faults: got "
                 f"something else ({error}). Its file or card was altered."
             ) from error
-        return TrainedNoise(low, high, faults, priors)
+        return TrainedNoise(low, high, faults, priors, spread)
 
     def facts(self) -> dict[str, Any]:
         """What `read` reads."""
@@ -70,6 +75,8 @@ class TrainedNoise:
         if self.faults is not None and self.priors is not None:
             found["faults"] = self.faults.tolist()
             found["priors"] = [float(f"{prior:.6g}") for prior in self.priors]
+        if self.spread:
+            found["spread"] = self.spread
         return found
 
     @property
@@ -81,6 +88,7 @@ class TrainedNoise:
 
     def difference(self, problem: DecodingProblem) -> str | None:
         """What is clearly different in the noise of a problem of the trained structure, or None."""
+        factor = FACTOR * float(np.exp(2 * self.spread))
         known = self.faults is not None and self.faults.max(initial=0) < problem.num_faults
         if self.faults is None or self.priors is None or not (self.faults.size and known):
             if problem.noise == "custom":  # its p is only the greatest of its rates
@@ -91,12 +99,12 @@ class TrainedNoise:
             middle = float(np.exp(np.median(np.log(ratios))))
             p = middle * self.high
             apart = max(float(ratios.max()) / middle, middle / float(ratios.min()))
-            if apart > FACTOR:
+            if apart > factor:
                 return (
                     f"beside the others, some faults are {apart:.3g} times more or less likely "
                     f"than in training, at the best matching p = {p:.3g}"
                 )
-        if p > FACTOR * self.high:
+        if p > factor * self.high:
             return f"p = {p:.3g} lies far above the trained {self.label}"
         return None
 

@@ -20,6 +20,8 @@ from scipy import sparse
 from unmasq.problems.faults import CHANNEL_KINDS, strengths
 from unmasq.problems.frames import intermediate_logicals
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.rates import site_shares
+from unmasq.shots.drift import Drift, draw_drift
 
 CHUNK_SHOTS = 1024  # part of what a chunk number means: never change it
 _GREATEST_RATE = 1 - 2.0**-20  # below 1, where a logarithm is -inf and 0 * -inf would be nan
@@ -38,17 +40,23 @@ class ShotSampler(eqx.Module):
     signatures: Float[Array, "rows N"]  # H above L, or above all L Pi[r]
     exponents: Float[Array, "C N"]  # n_jc * power_c: 1 - 2f = prod_c (1 - slope_c p)^exponent
     slopes: Float[Array, " C"]  # base_c * ratio_c
+    site_shares: Float[Array, "n N"] | None  # of each fault, where rates drift
     has_formula: bool = eqx.field(static=True)  # else 1 - 2f = (1 - 2 prior)^(p / problem.p)
     num_detectors: int = eqx.field(static=True)
     num_logicals: int = eqx.field(static=True)
     intermediate: bool = eqx.field(static=True)
 
-    def __init__(self, problem: DecodingProblem, *, intermediate: bool = False):
+    def __init__(
+        self, problem: DecodingProblem, *, intermediate: bool = False, drifts: bool = False
+    ):
         logicals = intermediate_logicals(problem) if intermediate else [problem.logical_matrix]
         self.signatures = _signatures(problem, logicals)
         self.num_detectors = problem.num_detectors
         self.num_logicals = problem.num_logicals
         self.intermediate = intermediate
+        self.site_shares = None
+        if drifts:
+            self.site_shares = jnp.asarray(site_shares(problem))
         channels = problem.channels
         self.has_formula = channels is not None
         if channels is None:
@@ -61,29 +69,46 @@ class ShotSampler(eqx.Module):
             self.exponents = jnp.asarray((channels.counts * powers).T, jnp.float32)
             self.slopes = jnp.asarray(bases * np.array(channels.ratios), jnp.float32)
 
-    def priors(self, p: Float[Array, " B"]) -> Float[Array, "B N"]:
+    def priors(self, p: Float[Array, " B"], drift: Drift | None = None) -> Float[Array, "B N"]:
         """Fault probabilities at each shot's p; scaled ones where the noise has no formula."""
-        logs = self._logs(p)
+        found = self.channel_strengths(p, drift)
         # A sum, not a matrix product: XLA fuses it into the comparison with the random numbers,
         # and no array of B * N priors is ever written.
         products = (
-            logs[:, c, None] * exponent[None, :] for c, exponent in enumerate(self.exponents)
+            found[:, c, None] * exponent[None, :] for c, exponent in enumerate(self.exponents)
         )
-        return -0.5 * jnp.expm1(functools.reduce(jnp.add, products))
+        total = functools.reduce(jnp.add, products)
+        if drift is not None:
+            assert self.site_shares is not None
+            total = total * (drift.sites @ self.site_shares)
+        return -0.5 * jnp.expm1(-total)
 
-    def _logs(self, p: Float[Array, " B"]) -> Float[Array, "B C"]:
-        """log(1 - 2f) of one channel of each kind; minus p / problem.p where there is no kind."""
+    def channel_strengths(
+        self, p: Float[Array, " B"], drift: Drift | None = None
+    ) -> Float[Array, "B C"]:
+        """-log(1 - slope p) of each kind of channel; without a formula, p / problem.p."""
         rates = p[:, None] * self.slopes[None, :]
-        return jnp.log1p(-jnp.minimum(rates, _GREATEST_RATE)) if self.has_formula else -rates
+        found = -jnp.log1p(-jnp.minimum(rates, _GREATEST_RATE)) if self.has_formula else rates
+        return found if drift is None else found * drift.kinds
 
-    def errors(self, p: Float[Array, " B"], *, key: PRNGKeyArray) -> Float[Array, "B N"]:
+    def drift(self, spread: float, shots: int, *, key: PRNGKeyArray) -> Drift | None:
+        """Factors for so many shots, where rates drift."""
+        if self.site_shares is None:
+            return None
+        return draw_drift(spread, shots, len(self.slopes), len(self.site_shares), key=key)
+
+    def errors(
+        self, p: Float[Array, " B"], drift: Drift | None = None, *, key: PRNGKeyArray
+    ) -> Float[Array, "B N"]:
         """e for each shot, as 0.0 and 1.0 in the parity product's dtype."""
-        priors = self.priors(p)
+        priors = self.priors(p, drift)
         return (jr.uniform(key, priors.shape) < priors).astype(self.signatures.dtype)
 
-    def __call__(self, p: Float[Array, " B"], *, key: PRNGKeyArray) -> Shots:
+    def __call__(
+        self, p: Float[Array, " B"], drift: Drift | None = None, *, key: PRNGKeyArray
+    ) -> Shots:
         """A batch of (s, l), or (s, all l[r])."""
-        return self.observe(self.errors(p, key=key))
+        return self.observe(self.errors(p, drift, key=key))
 
     def observe(self, errors: Float[Array, "B N"]) -> Shots:
         """s = H e and l = L e (or L Pi[r] e), modulo 2."""

@@ -78,17 +78,23 @@ class OptimizerConfig:
 
 @dataclasses.dataclass(frozen=True)
 class NoiseSchedule:
-    """Physical error rate of training shots: uniform in [low * p, p], p ramping to `p`."""
+    """Physical error rate of training shots: uniform in [low * p, p], p ramping to `p`.
+
+    With a spread, every kind of channel and every check site has a factor exp(spread z) of its own
+    in each shot, z normal: rates that drift (`shots.drift`).
+    """
 
     p: float = 0.006
     low: float = 1.0  # ratio; 1 trains at p alone
     start: float = 0.0005  # p at update 0 where there is a ramp
     ramp: float = 0.0  # fraction of the updates
+    spread: float = 0.0  # of the logarithm of the rates
 
     def __post_init__(self) -> None:
         _require(self, "lie in (0, 0.5]", lambda x: 0 < x <= 0.5, "p", "start")
         _require(self, "lie in (0, 1]", lambda x: 0 < x <= 1, "low")
         _require(self, "lie in [0, 1]", lambda x: 0 <= x <= 1, "ramp")
+        _require(self, "lie in [0, 2]", lambda x: 0 <= x <= 2, "spread")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,7 +36,9 @@ def write_final_weights(
     network = on_device(with_weights(network_shapes(config.network, geometry), arrays))
     path = Path(folder) / f"{config.name}.safetensors"
     about = {key: getattr(problem, key) for key in ("name", "code", "noise", "basis", "num_rounds")}
-    noise = TrainedNoise.of(problem, config.noise.low * config.noise.p, config.noise.p).facts()
+    low, high = config.noise.low * config.noise.p, config.noise.p
+    spread = config.noise.spread if config.network.told_rates else 0.0
+    noise = TrainedNoise.of(problem, low, high, spread).facts()
     header: dict[str, Any] = {
         "name": config.name,
         "structure_id": problem.structure_id,

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from unmasq.models import (
     MaskedDenoiser,
@@ -19,6 +20,7 @@ from unmasq.models.views import Views
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.rounds import with_rounds
 from unmasq.problems.translates import translates_of
+from unmasq.shots.drift import ToldRates
 from unmasq.shots.sampling import ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import frame_ranges
@@ -63,17 +65,28 @@ def make_trainer(
     fixed = eqx.partition(network, eqx.is_inexact_array)[1]
     translates = translates_of(problem) if config.translate_masks else None
 
+    tells = config.network.told_rates
+
+    def sampled(
+        source: DecodingProblem, intermediate: bool
+    ) -> tuple[ShotSampler, ToldRates | None]:
+        drifts = tells or config.noise.spread > 0
+        sampler = ShotSampler(source, intermediate=intermediate, drifts=drifts)
+        return sampler, ToldRates(source, np.asarray(sampler.exponents)) if tells else None
+
     def experiment(rounds: int, intermediate: bool) -> Experiment:
         if rounds == problem.num_rounds:
             views = None if translates is None else Views(translates)
-            return Experiment(ShotSampler(problem, intermediate=intermediate), fixed, views)
+            sampler, told = sampled(problem, intermediate)
+            return Experiment(sampler, fixed, views, told)
         other = with_rounds(problem, rounds)
         views = None
         if translates is not None:
             views = Views(dataclasses.replace(translates, check=other.layout.check))
         grid = jnp.asarray(other.layout.grid())
         moved = eqx.tree_at(lambda network: network.encoder.grid, fixed, grid)
-        return Experiment(ShotSampler(other), moved, views)
+        sampler, told = sampled(other, False)
+        return Experiment(sampler, moved, views, told)
 
     if stream is None:
         stream = stream_of(config, start)

@@ -10,6 +10,7 @@ from unmasq.evaluation.contenders import Contender
 from unmasq.evaluation.jobs import Bench, Job
 from unmasq.models import Denoiser
 from unmasq.problems.problem import DecodingProblem
+from unmasq.problems.rates import NominalRates
 from unmasq.shots.sampling import CHUNK_SHOTS
 from unmasq.training.config import TrainConfig
 from unmasq.training.update import training_steps
@@ -34,7 +35,9 @@ def error_counts(
         problem.num_detectors,
         problem.num_logicals,
     )
-    ways = {"failures": DiffusionDecoder(network, identity, Asking(dtype=config.compute_dtype))}
+    told = NominalRates.of(problem) if config.network.told_rates else None
+    asking = Asking(dtype=config.compute_dtype)
+    ways = {"failures": DiffusionDecoder(network, identity, asking, rates=told)}
     if config.objective == "masked":
         ways["failures_T1"] = ways["failures"].with_steps(1)
     whole = -(-shots // CHUNK_SHOTS) * CHUNK_SHOTS
@@ -42,7 +45,8 @@ def error_counts(
     for p in error_rates:
         row: dict[str, Any] = {"p": p, "shots": whole}
         for name, decoder in ways.items():
-            row[name] = _failures(decoder, problem.at(p), whole)
+            there = problem.at(p)
+            row[name] = _failures(decoder.for_problem(there), there, whole)
         results.append(row)
     return results
 

@@ -9,7 +9,7 @@ from unmasq.decoding.model_store import find_model
 from unmasq.files.array_file import Arrays
 from unmasq.files.weight_file import glance_at
 from unmasq.models import Denoiser, geometry_for
-from unmasq.models.lifting import Side, fate_table, lifted
+from unmasq.models.lifting import RATES, Side, fate_table, lifted
 from unmasq.models.tie_names import Origin
 from unmasq.models.weights import load_weights, named_arrays, with_weights
 from unmasq.problems.problem import DecodingProblem
@@ -32,11 +32,12 @@ def started(
 ) -> tuple[Denoiser, Arrays]:
     """The network with weights from `init`, and those weights as they were."""
     arrays = load_average(init)
+    fresh = named_arrays(eqx.filter(network, eqx.is_inexact_array))
     source = _source(init) if config.network.mixing == "messages" else None
     if source is None or source[1] == problem.structure_id:
-        return with_weights(network, arrays), arrays
+        untold = {name: fresh[name] for name in (RATES,) if name in fresh}  # 0: told nothing yet
+        return with_weights(network, {**untold, **arrays}), arrays
     new = Side(config.network, geometry_for(config.network, problem), _origin(problem))
-    fresh = named_arrays(eqx.filter(network, eqx.is_inexact_array))
     found, shares = lifted(source[0], arrays, new, fresh)
     say(f"lifting {_named(source[0])} to {_named(new)}")
     for line in fate_table(shares):

@@ -67,6 +67,7 @@ def distinct_samples(runs: Iterable[Mapping[str, Any]]) -> int:
             recipe["seed"],
             recipe["generator"],
             noise.low,
+            noise.spread,
             run.get("stream") or PLAIN_STREAM,
             json.dumps([recipe["problem"], recipe.get("rounds", [])]),
         )

@@ -15,6 +15,7 @@ from unmasq.diffusion.gaussian import betas
 from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
 from unmasq.models.views import Views
+from unmasq.shots.drift import ToldRates
 from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import (
@@ -61,6 +62,7 @@ class Experiment(NamedTuple):
     sampler: ShotSampler
     fixed: PyTree  # of the network, beside its weights: where the detectors stand
     views: Views | None
+    told: ToldRates | None = None
 
 
 class Trainer:
@@ -177,13 +179,17 @@ class Trainer:
         frames: FrameRange,
     ) -> tuple[TrainState, Float32[Array, ""]]:
         config = self.config
-        sampler, fixed, views = experiment
+        sampler, fixed, views, told = experiment
         key = jr.fold_in(jr.fold_in(self._key, state.step), state.rollbacks)
         p_key, shot_key, loss_key = jr.split(key, 3)
         drawn = config.batch_size * config.pool
         p = draw_p(config.noise, state.step, schedule.num_updates, drawn, key=p_key)
         p = jax.lax.with_sharding_constraint(p, self._by_shot)
-        shots = sampler(p, key=shot_key)
+        # Child i of a split is `fold_in(key, i)`: 3 is the first number that is free.
+        drift = sampler.drift(config.noise.spread, drawn, key=jr.fold_in(key, 3))
+        shots = sampler(p, drift, key=shot_key)
+        if told is not None and drift is not None:
+            fixed = fixed.told(told(sampler.channel_strengths(p, drift), drift.sites))
         if config.pool > 1:
             network = eqx.combine(state.weights, fixed)
             doubted = round(config.doubted * config.batch_size)
