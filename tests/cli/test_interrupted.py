@@ -12,6 +12,14 @@ from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem_file import save_problem
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts():
+    """Also where the tests run in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_evaluate_says_what_it_kept(capsys, tmp_path, monkeypatch, number, code):
     save_problem(problem_from_code(get_code("bb18"), "code-capacity", 0.05), tmp_path / "problem")
