@@ -7,6 +7,7 @@ Counts are those of this very model, and of the baselines that decoded the same 
 """
 
 import argparse
+import hashlib
 import json
 from pathlib import Path
 
@@ -30,7 +31,11 @@ def main() -> None:
         raise SystemExit(f"error: counts must be of one seed: got {sorted(seeds) or 'none'}.")
     shots = {c.point.shots_id for c in own}
     others = [c for c in counts if c.point.model_hash is None and c.point.shots_id in shots]
-    card = {**model.card, "measured": measured([*own, *others])}
+    card = {
+        **model.card,
+        "file_sha256": hashlib.sha256(model.path.read_bytes()).hexdigest(),
+        "measured": measured([*own, *others]),
+    }
     if arguments.bench is not None:
         timings = json.loads(arguments.bench.read_bytes())["timings"]
         name = model.decoder_name

@@ -159,8 +159,12 @@ def rewritten(path, change):
         (lambda h: h["network"].update(wings=2), BrokenWeightsError, "wings.*Update unmasq"),
         (lambda h: h["network"].update(width=16), NetworkMismatchError, "must have shape"),
         # Before anything of that size is built.
-        (lambda h: h["network"].update(decoder_layers=10**8), BrokenWeightsError, "layers must"),
-        (lambda h: h["network"].update(encoder_layers=10**8), BrokenWeightsError, "layers must"),
+        (lambda h: h["network"].update(decoder_layers=1000), BrokenWeightsError, "layers must lie"),
+        (
+            lambda h: h["network"].update(encoder_layers=10**8),
+            BrokenWeightsError,
+            "must be at most",
+        ),
         (lambda h: h.update(num_frames=10**8), BrokenWeightsError, "num_frames must lie"),
         (lambda h: h.update(num_logicals=9999), BrokenWeightsError, "num_logicals must lie"),
     ],

@@ -146,6 +146,7 @@ def test_a_stage_may_be_a_list_or_have_keys():
         ("evaluate_p=0.1", "evaluate_p must be a list: got 0.1."),
         ("evaluate_p=[0.1, 0.9]", "evaluate_p must lie in (0, 0.5]: got (0.1, 0.9)."),
         ("evaluate_shots=-1", "evaluate_shots must be at least 0: got -1."),
+        ("network.decoder_layers=1e8", "decoder_layers must be at most 1000: got 100000000."),
         ("name=metrics", "name must not be that of a file that every run has: got 'metrics'."),
         ("name=runs/mine", "name must be a plain file name: got 'runs/mine'."),
     ],

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+MAX_LAYERS = 1000
+
 
 @dataclasses.dataclass(frozen=True)
 class NetworkConfig:
@@ -38,6 +40,9 @@ class NetworkConfig:
         for name in ("encoder_layers", "bp_iterations"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be at least 0: got {getattr(self, name)}.")
+        for name in ("encoder_layers", "decoder_layers"):
+            if getattr(self, name) > MAX_LAYERS:  # built one by one, until memory ends
+                raise ValueError(f"{name} must be at most {MAX_LAYERS}: got {getattr(self, name)}.")
         if not 0 < self.bp_scaling <= 1:
             raise ValueError(f"bp_scaling must lie in (0, 1]: got {self.bp_scaling}.")
         if self.kind == "continuous" and self.bp_iterations:
