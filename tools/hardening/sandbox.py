@@ -14,7 +14,7 @@ from unmasq.models import NetworkConfig
 from unmasq.problems.building import circuit_from_code, problem_from_code, problem_from_matrices
 from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.problem_file import save_problem
-from unmasq.training.config import OptimizerConfig, TrainConfig
+from unmasq.training.config import NoiseSchedule, OptimizerConfig, TrainConfig
 
 TINY = TrainConfig(
     name="tiny",
@@ -24,6 +24,7 @@ TINY = TrainConfig(
     optimizer=OptimizerConfig(learning_rate=3e-3),
     updates_per_call=4,
     evaluate_shots=1024,
+    noise=NoiseSchedule(p=0.2),  # of `repetition`, as the command line has it
 )
 CIRCUIT = stim.Circuit.generated(
     "repetition_code:memory",
