@@ -156,6 +156,13 @@ def test_a_damaged_row_in_the_middle_is_refused(path):
         StatsFile(path)
 
 
+def test_a_name_that_no_line_can_show_is_refused_in_one(path):
+    path.write_bytes(path.read_bytes().replace(b",bposd-x,", b",bposd\x1ex,", 1))
+    with pytest.raises(ValueError, match=r"line \d+ .*decoder must be a printable name") as refusal:
+        read_counts(path)
+    assert len(str(refusal.value).splitlines()) == 1
+
+
 @pytest.mark.parametrize("content", [b"my notes", b"my notes\n1,2", b"a,b,c\n1,2,3\n", b"\0\1"])
 def test_another_kind_of_file_is_refused_and_kept(tmp_path, content):
     path = tmp_path / "notes.txt"

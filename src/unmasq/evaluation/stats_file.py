@@ -159,6 +159,8 @@ def _counts_of_row(row: dict[str, str], where: str) -> Counts | None:
         metadata = json.loads(row["json_metadata"])
         if not isinstance(metadata, dict) or "structure_id" not in metadata:
             return None
+        if not row["decoder"].isprintable():
+            raise ValueError(f"decoder must be a printable name: got {row['decoder'][:40]!r}.")
         point = Point.from_metadata(row["decoder"], metadata)
         custom = json.loads(row.get("custom_counts") or "{}")
         shots = int(row["shots"])
