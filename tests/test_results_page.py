@@ -77,3 +77,8 @@ def test_the_cards_hold_the_counts_of_the_results(path):
     found = {(c.point.p, c.point.decoder, c.errors, c.shots, str(c.rate)) for c in (*own, *others)}
     keys = ("p", "decoder", "errors", "shots", "rate")
     assert {tuple(row[key] for key in keys) for row in model.card["measured"]} == found
+
+
+def test_no_shot_is_counted_in_two_files():
+    """`unmasq figures --from results` refuses such files."""
+    assert len(read_counts(*sorted((ROOT / "results").glob("*.csv")))) > 100
