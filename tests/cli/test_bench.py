@@ -25,6 +25,7 @@ def test_records_name_device_dtype_and_batch(folder, tmp_path, capsys):
         capsys, "bench", "--model", folder / "tiny.safetensors", "--problem", folder / "problem",
         "--decoders", "unmasq", "bposd-xz", "bp4-osd10", "--steps", 1, 8, "--threshold", 0.1,
         "--batches", 4, 16, "--seconds", 0.02, "--figure", tmp_path / "latency.png", "--json",
+        "--samples",
     )  # fmt: skip
     assert code == 0, err
     record = json.loads(out)
@@ -50,6 +51,10 @@ def test_records_name_device_dtype_and_batch(folder, tmp_path, capsys):
         latency = timing["latency_batch_1"]
         assert 0 < latency["p50_ms"] <= latency["p99_ms"] <= latency["max_ms"]
         assert latency["calls"] >= 20
+        kept = latency["microseconds"]
+        assert len(kept) == latency["calls"]
+        assert 1e-3 * sum(kept) / len(kept) == pytest.approx(latency["mean_ms"], rel=1e-2)
+        assert 1e-3 * max(kept) == pytest.approx(latency["max_ms"], rel=1e-2)
     ratios = record["ratios"]
     assert ratios["reference"] == "bposd-xz"
     assert ratios["decoders"]["bposd-xz"] == {"single": 1, "batched": 1}

@@ -60,12 +60,17 @@ def bench(
         Path | None, typer.Option(help="Draw the latency distributions into this file.")
     ] = None,
     json_output: JsonOutput = False,
+    samples: Annotated[
+        bool, typer.Option(help="With --json: the time of every single shot too.")
+    ] = False,
 ) -> None:
     """Time decoders on real shots; compilation is not in the numbers."""
     from unmasq.shots.reader import ShotReader
 
     require_at_least(1, {"--batches": min(batches or [1])})
     require_at_least(0, {"--seconds": seconds})
+    if samples and not json_output:
+        raise ValueError("--samples must go with --json: a table has no room for them.")
     if figure is not None:
         from unmasq.report.figure_files import check_figure_path
 
@@ -81,7 +86,10 @@ def bench(
     timed = _decoders(names, decoding_problem, model, steps, threshold or [], views or [], dtype)
     syndromes, _ = ShotReader(decoding_problem, seed).read(0, 1024)
     timings = _time_all(timed, syndromes, batches, seconds)
-    _print(timings, decoding_problem, json_output)
+    if json_output:
+        _print_json(timings, decoding_problem, samples)
+    else:
+        _print_table(timings, decoding_problem)
     if figure is not None:
         from unmasq.report.figure_files import save_figure
         from unmasq.report.figures import latency_figure
@@ -152,23 +160,31 @@ def _time_all(
     return timings
 
 
-def _print(timings: "Sequence[Timing]", problem: "DecodingProblem", json_output: bool) -> None:
+def _print_json(timings: "Sequence[Timing]", problem: "DecodingProblem", samples: bool) -> None:
     from unmasq.files.provenance import provenance
-    from unmasq.report.tables import speed_ratios, timings_table
+    from unmasq.report.tables import speed_ratios
 
-    if json_output:
-        record = {
-            "made_by": provenance(),
-            "problem": problem.name,
-            "rounds": problem.num_rounds,
-            "p": problem.p,
-            "structure_id": problem.structure_id,
-            "timings": [timing.record for timing in timings],
-            "ratios": speed_ratios(timings),
-        }
-        print(json.dumps(record))
-        return
+    records = [timing.record for timing in timings]
+    if samples:
+        for record, timing in zip(records, timings, strict=True):
+            record["latency_batch_1"]["microseconds"] = timing.latency.microseconds
+    content = {
+        "made_by": provenance(),
+        "problem": problem.name,
+        "rounds": problem.num_rounds,
+        "p": problem.p,
+        "structure_id": problem.structure_id,
+        "timings": records,
+        "ratios": speed_ratios(timings),
+    }
+    print(json.dumps(content))
+
+
+def _print_table(timings: "Sequence[Timing]", problem: "DecodingProblem") -> None:
     from rich.console import Console
+
+    from unmasq.files.provenance import provenance
+    from unmasq.report.tables import timings_table
 
     console = Console(width=max(Console().width, 170))  # cells are never broken
     console.print(timings_table(timings, _describe(problem)), highlight=False)

@@ -79,6 +79,15 @@ class Point:
         return None if self.asking is None else self.asking.num_steps
 
     @property
+    def asked_in_steps(self) -> bool:
+        """Whether a network was asked in T steps, and in no other special way."""
+        return (
+            self.num_steps is not None
+            and self.asking is not None
+            and (self.asking.metadata.keys() <= {"num_steps", "dtype"})
+        )
+
+    @property
     def dtype(self) -> str | None:
         """In which a network computed."""
         return None if self.asking is None else self.asking.dtype
@@ -100,6 +109,11 @@ class Point:
         """Hash of everything above: equal only where counts may be added."""
         text = json.dumps([self.decoder, self.metadata], sort_keys=True)
         return hashlib.sha256(f"unmasq counts 1 {text}".encode()).hexdigest()
+
+    @property
+    def problem_key(self) -> tuple[str, str, str]:
+        """What points of one line share: they differ in nothing but p, decoder and seed."""
+        return self.structure_id, self.noise, self.problem
 
     @property
     def shots_id(self) -> str:

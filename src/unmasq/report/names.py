@@ -32,7 +32,7 @@ _WAYS = {
     "guess": "asked where BP fails",
     "discard": "confidence from {}",
 }
-_UNMASQ = "unmasq"
+NETWORK = "unmasq"  # in a list of decoders: all networks
 
 
 def decoder_label(
@@ -63,7 +63,7 @@ def decoder_label(
 
 def is_network(decoder: str) -> bool:
     """Whether a name in a result file is that of a diffusion decoder."""
-    return decoder.partition(",")[0].partition("-")[0] == _UNMASQ
+    return decoder.partition(",")[0].partition("-")[0] == NETWORK
 
 
 def problem_label(about: "DecodingProblem | Point") -> str:
@@ -93,7 +93,7 @@ def _baseline_label(name: str) -> str:
         return _BASELINES[family].format(checks=checks.upper())
     if family in _OTHERS and checks.startswith("s"):
         return f"{_OTHERS[family]}, scaling {checks[1:]}"
-    return _UNMASQ if is_network(name) else _OTHERS.get(name, name)
+    return NETWORK if is_network(name) else _OTHERS.get(name, name)
 
 
 def _way_label(way: str) -> str:

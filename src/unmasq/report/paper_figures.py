@@ -1,0 +1,233 @@
+"""The paper's figures 2 and 4, panel by panel, from a folder of results.
+
+What a panel needs and the folder does not hold is named in the panel, never drawn. Each number
+that is drawn stands in the figure's file, with the name of the results file it comes from.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from unmasq.evaluation.counts import Counts
+from unmasq.report.figures import legend_entries, rates_note, with_grid
+from unmasq.report.names import NETWORK, decoder_label, is_network
+from unmasq.report.panels import draw_latencies, draw_missing, draw_rates, draw_steps, draw_times
+from unmasq.report.results_folder import ResultsFolder, Times
+
+_PANEL_INCHES = (5.6, 4.0)
+_LINE_INCHES = 0.17  # of a legend
+_LATENCY_NOTE = "mean; thick: 98 % of the shots, thin: all; compilation not included"
+_TIMES_NOTE = "mean over shots at p = 0.003; compilation not included"
+_BASELINES = ("bposd-x", "bposd-xz", "relay-xz", "relay5-xz", "tesseract-x")
+_QUATERNARY = ("bp4-osd0", "bp4-osd10", "bp4-osd10-s0.875")
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One set of axes: what it shows, from which files, and what nobody measured."""
+
+    title: str
+    show: "Callable[[Axes, Panel, ResultsFolder], list[list[Any]]]"  # gives what it drew
+    files: tuple[str, ...]
+    decoders: tuple[str, ...] = (NETWORK,)
+    absent: tuple[str, ...] = ()  # of the paper's panel, beside decoders without any count
+
+
+def paper_figure(name: str, folder: ResultsFolder, title: str | None = None) -> Figure:
+    """The panels of a figure side by side, two in a row."""
+    return _drawn(name, folder, title)[0]
+
+
+def paper_numbers(name: str, folder: ResultsFolder) -> str:
+    """What a figure shows, as JSON: panel to [file, decoder, p, errors, shots kept] of each point.
+
+    Timings are [file, decoder, p, steps, mean in ms, shots].
+    """
+    return json.dumps(_drawn(name, folder, None)[1])
+
+
+def _drawn(
+    name: str, folder: ResultsFolder, title: str | None
+) -> tuple[Figure, dict[str, list[list[Any]]]]:
+    own_title, panels = PAPER_FIGURES[name]
+    rows = -(-len(panels) // 2)
+    figure = Figure(layout="constrained")
+    figure.suptitle(own_title if title is None else title, fontsize="medium")
+    numbers, lines = {}, 0
+    for panel, axes in zip(panels, figure.subplots(rows, 2, squeeze=False).flat, strict=True):
+        axes.set_title(panel.title, fontsize="medium", loc="left")
+        numbers[panel.title] = panel.show(with_grid(axes), panel, folder)
+        lines = max(lines, len(legend_entries(axes)[0]) + len(panel.absent))
+    width, height = _PANEL_INCHES
+    figure.set_size_inches(2 * width, rows * (height + _LINE_INCHES * lines))
+    return figure, numbers
+
+
+def show_rates(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+    """Error rate against p, networks as they were trained."""
+    counts = [
+        (name, c)
+        for name in panel.files
+        for c in folder.counts(name)
+        if c.point.decoder in _chosen(panel, folder, [c.point.decoder])
+    ]
+    published = folder.published.get(panel.files[0].removesuffix(".csv"))
+    if not counts:
+        return _nothing(axes, panel, folder)
+    draw_rates(axes, [c for _, c in counts], names=folder.names, published=published)
+    _legend(axes, rates_note(axes), _missing(panel, folder, [c.point.decoder for _, c in counts]))
+    return [_count_row(name, c) for name, c in counts]
+
+
+def show_steps(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+    """Error rate against T, of networks that were asked with three values of T or more."""
+    counts = [
+        (name, c)
+        for name in panel.files
+        for c in folder.counts(name)
+        if c.point.decoder.partition(",")[0] not in folder.names and c.point.asked_in_steps
+    ]
+    swept = {c.point.p for _, c in counts if c.point.num_steps == 1}
+    counts = [(name, c) for name, c in counts if c.point.p in swept]
+    if not counts:
+        return _nothing(axes, panel, folder)
+    draw_steps(axes, [c for _, c in counts], names=folder.names)
+    _legend(axes, rates_note(axes), list(panel.absent))
+    return [_count_row(name, c) for name, c in counts]
+
+
+def show_latencies(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+    """Times of single shots against p, where every shot's time was kept."""
+    times = [
+        (name, one)
+        for name in panel.files
+        for one in folder.times(name)
+        if one.seconds is not None and (not is_network(one.decoder) or _is_told(one))
+    ]
+    if not times:
+        return _nothing(axes, panel, folder)
+    draw_latencies(axes, [one for _, one in times])
+    _legend(axes, _LATENCY_NOTE, _missing(panel, folder, [one.decoder for _, one in times]))
+    return [_time_row(name, one) for name, one in times]
+
+
+def show_times(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+    """Mean time of a single shot against T."""
+    times = [
+        (name, one) for name in panel.files for one in folder.times(name) if one.steps is not None
+    ]
+    if not times:
+        return _nothing(axes, panel, folder)
+    draw_times(axes, [one for _, one in times])
+    _legend(axes, _TIMES_NOTE, list(panel.absent))
+    return [_time_row(name, one) for name, one in times]
+
+
+def _is_told(one: Times) -> bool:
+    """The first, the last and the adaptive way of asking: a panel against p has room for these."""
+    _, _, way = one.decoder.partition(",")
+    return way in ("", "T=1") or way.startswith("tau=")
+
+
+def _chosen(panel: Panel, folder: ResultsFolder, decoders: Sequence[str]) -> Iterator[str]:
+    for decoder in decoders:
+        word = folder.names.get(decoder)
+        ours = is_network(decoder) and "," not in decoder and word is None
+        if {decoder, word, NETWORK if ours else None} & set(panel.decoders):
+            yield decoder
+
+
+def _missing(panel: Panel, folder: ResultsFolder, drawn: Sequence[str]) -> list[str]:
+    """Labels of the panel's decoders without a count, and what else the paper shows there."""
+    found = {folder.names.get(d, NETWORK if is_network(d) else d) for d in drawn}
+    return [*(decoder_label(d) for d in panel.decoders if d not in found), *panel.absent]
+
+
+def _nothing(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+    draw_missing(axes, "not measured:\n" + "\n".join(_missing(panel, folder, [])))
+    return []
+
+
+def _legend(axes: Axes, note: str, missing: Sequence[str]) -> None:
+    handles, labels = legend_entries(axes)
+    if missing:
+        note += "\nnot measured: " + "; ".join(missing)
+    axes.legend(
+        handles,
+        labels,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        fontsize="x-small",
+        title=note,
+        title_fontsize="x-small",
+        handlelength=3.5,
+        frameon=False,
+    )
+
+
+def _count_row(name: str, c: Counts) -> list[Any]:
+    return [name, c.point.decoder, c.point.p, c.errors, c.shots - c.discards]
+
+
+def _time_row(name: str, one: Times) -> list[Any]:
+    return [name, one.decoder, one.p, one.steps, one.mean_ms, one.calls]
+
+
+def _circuit_panels(code: str, letters: Sequence[str], *absent: str) -> tuple[Panel, ...]:
+    rates, ways = f"{code}-circuit.csv", f"{code}-ways.csv"
+    on_cpu = [f"{code}-circuit-bench-cpu-{p}.json" for p in ("0.001", "0.003", "0.006")]
+    a, b, c, d = letters
+    return (
+        Panel(f"({a}) error rate against p", show_rates, (rates,), (NETWORK, *_BASELINES), absent),
+        Panel(f"({b}) error rate against T", show_steps, (rates, ways)),
+        Panel(
+            f"({c}) time for one shot against p",
+            show_latencies,
+            tuple(on_cpu),
+            (NETWORK, "bposd-x", "bposd-xz"),
+            ("AR", "anything on an A100"),
+        ),
+        Panel(
+            f"({d}) time for one shot against T",
+            show_times,
+            (f"{code}-circuit-bench-h200.json", on_cpu[1]),
+        ),
+    )
+
+
+_LONG = "LR and AR, trained as long as the network"
+_GNN = "GNN+OSD (no published numbers at hand)"
+# Name to title and panels, as in the paper.
+PAPER_FIGURES: dict[str, tuple[str, tuple[Panel, ...]]] = {
+    "paper-fig2-bb72": (
+        "[[72,12,6]], circuit noise, 6 rounds, basis X (the paper's figure 2, a to d)",
+        _circuit_panels("bb72", list("abcd"), _LONG),
+    ),
+    "paper-fig2-bb144": (
+        "[[144,12,12]], circuit noise, 12 rounds, basis X (the paper's figure 2, e to h)",
+        _circuit_panels("bb144", list("efgh"), _LONG),
+    ),
+    "paper-fig4": (
+        "Code-capacity noise, X and Z logicals (the paper's figure 4)",
+        (
+            Panel(
+                "(a) [[72,12,6]]",
+                show_rates,
+                ("bb72-capacity.csv", "bb72-capacity-ways.csv"),
+                (NETWORK, "continuous diffusion", *_QUATERNARY),
+                (_GNN,),
+            ),
+            Panel(
+                "(b) [[144,12,12]]",
+                show_rates,
+                ("bb144-capacity.csv", "bb144-capacity-ways.csv"),
+                (NETWORK, "continuous diffusion", *_QUATERNARY),
+                (_GNN, "AR (none in the paper either)"),
+            ),
+        ),
+    ),
+}
