@@ -18,8 +18,9 @@ class NetworkConfig:
     ties: str = "free"
     norm: str = "post"
     biases: bool = True  # of linear maps and norms; their gradients cost passes over memory
-    bp_iterations: int = 0  # of belief propagation, before all else; code capacity only
+    bp_iterations: int = 0  # of belief propagation, before all else
     bp_scaling: float = 0.5  # of its min-sum messages
+    bp_memory: float = 0.0  # gamma: how much a fault's prior is what was believed before; circuits
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser
     mixing: str = "attention"  # of the encoder, or "messages" along the Tanner graph
@@ -45,6 +46,8 @@ class NetworkConfig:
                 raise ValueError(f"{name} must be at most {MAX_LAYERS}: got {getattr(self, name)}.")
         if not 0 < self.bp_scaling <= 1:
             raise ValueError(f"bp_scaling must lie in (0, 1]: got {self.bp_scaling}.")
+        if not 0 <= self.bp_memory < 1:
+            raise ValueError(f"bp_memory must lie in [0, 1): got {self.bp_memory}.")
         if self.kind == "continuous" and self.bp_iterations:
             raise ValueError(
                 f"bp_iterations must be 0 for a continuous network: got {self.bp_iterations}."

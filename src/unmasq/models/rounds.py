@@ -26,6 +26,11 @@ def for_rounds(network: MaskedDenoiser, geometry: Geometry) -> MaskedDenoiser:
             f"got {wanted[0]} and {wanted[1]}."
         )
     grid = jnp.asarray(geometry.layout.grid())
+    if geometry.faults is not None and network.encoder.bp_embedding is not None:
+        told = network.encoder.bp_embedding.beliefs
+        network = eqx.tree_at(
+            lambda net: net.encoder.bp_embedding.beliefs, network, told.on(geometry.faults)
+        )
     if trained is None:
         return eqx.tree_at(lambda net: net.encoder.grid, network, grid)
     last = len(trained) - 1

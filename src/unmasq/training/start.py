@@ -9,7 +9,7 @@ from unmasq.decoding.model_store import find_model
 from unmasq.files.array_file import Arrays
 from unmasq.files.weight_file import glance_at
 from unmasq.models import Denoiser, geometry_for
-from unmasq.models.lifting import RATES, Side, fate_table, lifted
+from unmasq.models.lifting import BELIEFS, RATES, Side, fate_table, lifted
 from unmasq.models.tie_names import Origin
 from unmasq.models.weights import load_weights, named_arrays, with_weights
 from unmasq.problems.problem import DecodingProblem
@@ -35,7 +35,7 @@ def started(
     fresh = named_arrays(eqx.filter(network, eqx.is_inexact_array))
     source = _source(init) if config.network.mixing == "messages" else None
     if source is None or source[1] == problem.structure_id:
-        untold = {name: fresh[name] for name in (RATES,) if name in fresh}  # 0: told nothing yet
+        untold = {name: fresh[name] for name in (RATES, BELIEFS) if name in fresh}  # 0 at first
         return with_weights(network, {**untold, **arrays}), arrays
     new = Side(config.network, geometry_for(config.network, problem), _origin(problem))
     found, shares = lifted(source[0], arrays, new, fresh)
