@@ -27,7 +27,9 @@ ENCODER, DECODER, CHECK_ATTENTION, LOGICAL_ATTENTION = PARTS = (
     "attention among checks",
     "attention of logicals",
 )
-_MATRICES = re.compile(r"encoder\.blocks\.\d+\.mixing\.(reduce|to_qubits|to_checks)\.(\d+)\.weight")
+_MATRICES = re.compile(
+    r"encoder\.(?:closing_)?blocks\.\d+\.mixing\.(reduce|to_qubits|to_checks)\.(\d+)\.weight"
+)
 _ATTENTION = re.compile(r"blocks\.\d+\.mixing\.attention|place_weights\.\d+")
 RATES = "encoder.rate_embedding.weight"
 _BY_KIND = ("encoder.embedding.table", "encoder.told.weight", RATES)
