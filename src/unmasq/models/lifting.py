@@ -32,6 +32,7 @@ _MATRICES = re.compile(
 )
 _ATTENTION = re.compile(r"blocks\.\d+\.mixing\.attention|place_weights\.\d+")
 RATES = "encoder.rate_embedding.weight"
+LAYERS = {"encoder_layers": "blocks", "closing_layers": "closing_blocks"}  # see `models.growing`
 _BY_KIND = ("encoder.embedding.table", "encoder.told.weight", RATES)
 
 
@@ -108,7 +109,7 @@ def _require_likeness(old: NetworkConfig, new: NetworkConfig) -> None:
     for field in dataclasses.fields(NetworkConfig):
         ours, theirs = getattr(new, field.name), getattr(old, field.name)
         told_now = field.name == "told_rates" and ours  # the others are a start, its own are 0
-        if ours != theirs and not told_now:
+        if ours != theirs and not told_now and field.name not in LAYERS:
             raise NotLiftableError(
                 f"network.{field.name} must be that of the weights to start from, {theirs}: "
                 f"got {ours}. Use --set network.{field.name}={theirs}, or train from nothing."
