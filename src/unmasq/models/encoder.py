@@ -1,5 +1,6 @@
 """The recurrent encoder: frames of check bits in, one hidden state for each check out."""
 
+import dataclasses
 from collections.abc import Callable
 
 import equinox as eqx
@@ -59,12 +60,14 @@ class RateEmbedding(eqx.Module):
 class RecurrentEncoder(eqx.Module):
     """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R; E also embeds the rates, where they are told.
 
-    Every block mixes the checks by attention A * K[r], or by messages, which know no frame.
+    Every block mixes the checks by attention A * K[r], or by messages, which know no frame. What
+    the decoder reads is `close`(M_R), of which no later frame knows.
     """
 
     embedding: CheckEmbedding
     bp_embedding: BeliefEmbedding | None  # networks that begin with belief propagation
     blocks: list[Block] | list[MessageBlock]
+    closing_blocks: list[MessageBlock]  # after the last frame; none for attention
     code_weights: Float[Array, "frames V"] | None  # K[r]; None for messages or without blocks
     places: TieExpander | None  # of attention ...
     wires: Wires | None  # ... or of messages
@@ -96,9 +99,17 @@ class RecurrentEncoder(eqx.Module):
                 f"encoder_layers must be at least 1 for {geometry.layout.num_frames} frames: got 0."
             )
         self.places = self.wires = self.code_weights = None
+        self.closing_blocks = []
         if config.mixing == "messages":
             self.wires = Wires(geometry.known_tanner())
             self.blocks = [MessageBlock(config, self.wires, key=part) for part in block_keys]
+            # The norm comes first in these: after any weights, x + 0 is x; LN(x + 0) may not be.
+            closing = dataclasses.replace(config, norm="pre")
+            first_free = 2 + config.encoder_layers
+            self.closing_blocks = [
+                MessageBlock(closing, self.wires, key=jr.fold_in(key, first_free + i)).silent()
+                for i in range(config.closing_layers)
+            ]
             return
         table = geometry.check_ties(tied)
         self.places = TieExpander(table)
@@ -195,6 +206,13 @@ class RecurrentEncoder(eqx.Module):
             else:
                 assert self.places is not None
                 state = block(state, self.places, weights)
+        return state
+
+    def close(self, state: Float[Array, "n B d"]) -> Float[Array, "n B d"]:
+        """What the decoder reads of M_r, if r is the last frame."""
+        for block in self.closing_blocks:
+            assert self.wires is not None
+            state = block(state, self.wires)
         return state
 
 

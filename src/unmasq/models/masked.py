@@ -128,9 +128,12 @@ class MaskedDenoiser(eqx.Module):
     ) -> Float[Array, "rows S d"]:
         """What `denoise` reads of encoded shots: once per shot, however often it is asked.
 
+        Here their last frame is known to be the last one: the encoder's closing blocks follow it.
+
         With `sources`, each shot is seen in E ways (S = B E, shots outermost): check i of the e-th
         is check `sources[e, i]` of the shot.
         """
+        encoded = self.encoder.close(encoded)
         if not self.still:
             return encoded if sources is None else moved(encoded, sources)
         found = [

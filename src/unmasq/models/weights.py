@@ -145,8 +145,9 @@ def _require_sizes(file: WeightFile, config: NetworkConfig) -> None:
         logicals = len(file.arrays["symmetry.basis_tokens"])
     elif config.kind == "masked":
         logicals = math.isqrt(numbers)  # attention among them has weights of its own
+    layers = config.encoder_layers + config.closing_layers + config.decoder_layers
     for name, size, most in (
-        ("layers", config.encoder_layers + config.decoder_layers, len(file.weights)),
+        ("layers", layers, len(file.weights)),
         ("num_frames", file.header["num_frames"], MAX_ROWS),
         ("num_logicals", file.header["num_logicals"], logicals),
     ):
