@@ -17,7 +17,11 @@ RECIPE = dataclasses.replace(
     name="bb144-circuit",
     pool=2,
     network=dataclasses.replace(
-        bb144_messages.RECIPE.network, bp_iterations=40, bp_scaling=1.0, bp_memory=0.15
+        bb144_messages.RECIPE.network,
+        closing_layers=4,
+        bp_iterations=40,
+        bp_scaling=1.0,
+        bp_memory=0.15,
     ),
     noise=NoiseSchedule(p=0.006, low=0.5, start=0.002, ramp=0.2),
 )
