@@ -19,7 +19,8 @@ RECIPE = dataclasses.replace(
     network=dataclasses.replace(
         bb144_messages.RECIPE.network,
         closing_layers=4,
-        bp_iterations=40,
+        bp_use="filter",
+        bp_iterations=80,
         bp_scaling=1.0,
         bp_memory=0.15,
     ),
