@@ -1,5 +1,7 @@
 """Ways of asking: settled for a model, told in names, kept with counts."""
 
+import dataclasses
+
 import pytest
 
 from unmasq.decoding.asking import Asking
@@ -27,6 +29,15 @@ def test_what_is_left_open_is_settled_and_settled_ways_stay():
     settled = IDENTITY.settled(Asking())
     assert settled == Asking(12, None, 1, False, None, "float32")
     assert IDENTITY.settled(settled, "bfloat16") == settled
+
+
+def test_a_guess_is_trusted_by_itself_where_training_left_solved_shots_out():
+    beginning = dataclasses.replace(IDENTITY, begins_with_guess=True)
+    assert beginning.settled(Asking()).guess
+    doubting = dataclasses.replace(beginning, trusts_guess=False)
+    assert not doubting.settled(Asking()).guess
+    assert doubting.settled(Asking()).num_steps == 12
+    assert doubting.settled(Asking(guess=True)).guess
 
 
 def test_metadata_brings_a_settled_way_back():

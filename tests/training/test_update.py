@@ -310,8 +310,11 @@ def test_of_a_pool_the_unsolved_shots_are_taken_and_stay_whole():
     pairs = np.concatenate([np.asarray(part) for part in shots], axis=1)
     wanted = np.concatenate([pairs[unsolved], pairs[~unsolved]])
     for count in (int(unsolved.sum()) // 2, 200):
-        taken = eqx.filter_jit(unsolved_first)(network, shots, count)
+        taken, outcome = eqx.filter_jit(unsolved_first)(network, shots, count)
         np.testing.assert_array_equal(np.concatenate(taken, axis=1), wanted[:count])
+        again = eqx.filter_jit(network.encoder.run_bp)(taken.syndrome)
+        for known, found in zip(outcome, again, strict=True):
+            np.testing.assert_allclose(known, found, atol=1e-5)
 
 
 def test_of_a_pool_the_solved_shots_with_the_heaviest_guesses_may_come_first():
@@ -320,10 +323,10 @@ def test_of_a_pool_the_solved_shots_with_the_heaviest_guesses_may_come_first():
     network = build_network(config, geometry_for(config, problem), key=jr.key(0))
     shots = eqx.filter_jit(ShotSampler(problem))(jnp.full((256,), 0.08), key=jr.key(1))
     outcome = eqx.filter_jit(network.encoder.run_bp)(shots.syndrome)
-    solved, weight = ~np.asarray(outcome.residual).any(axis=0), np.asarray(outcome.weight)
+    solved, weight = np.asarray(outcome.solved), np.asarray(outcome.weight)
     pairs = np.concatenate([np.asarray(part) for part in shots], axis=1)
     count = 10 + int((~solved).sum())
-    taken = eqx.filter_jit(unsolved_first)(network, shots, count, 10)
+    taken = eqx.filter_jit(unsolved_first)(network, shots, count, 10)[0]
     places = {tuple(pair): i for i, pair in enumerate(pairs)}
     found = np.array([places[tuple(pair)] for pair in np.concatenate(taken, axis=1)])
     first, rest = found[:10], found[10:]
@@ -331,7 +334,7 @@ def test_of_a_pool_the_solved_shots_with_the_heaviest_guesses_may_come_first():
     assert sorted(weight[first]) == sorted(weight[solved])[-10:]
     assert not solved[rest].any()
     # All of them, where there are fewer.
-    all_taken = eqx.filter_jit(unsolved_first)(network, shots, 256, 256)
+    all_taken = eqx.filter_jit(unsolved_first)(network, shots, 256, 256)[0]
     assert sorted(map(tuple, np.concatenate(all_taken, axis=1))) == sorted(map(tuple, pairs))
 
 

@@ -33,6 +33,7 @@ class Identity:
     num_detectors: int
     num_logicals: int
     begins_with_guess: bool = False  # of belief propagation
+    trusts_guess: bool = True  # where it explains the syndrome: the network rarely saw such shots
     max_views: int = 1  # translates that may vote
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)  # the problem
     noise: TrainedNoise | None = dataclasses.field(default=None, compare=False)
@@ -58,6 +59,7 @@ class Identity:
             num_detectors,
             header["num_logicals"],
             bool(header["network"].get("bp_iterations")),
+            bool(header.get("trusts_guess", True)),
             max_views,
             header.get("problem", {}),
             trained_noise(header, card or {}),
@@ -122,12 +124,14 @@ class Identity:
     def settled(self, asking: Asking, dtype: str = "float32") -> Asking:
         """The way with nothing left open; refused where the model cannot be asked so.
 
-        T is as trained; but a model that begins with belief propagation is best asked only about
-        shots whose syndrome the first guess does not explain, and about those adaptively.
+        T is as trained; but a model that begins with belief propagation, and was trained on what
+        that does not solve, is best asked only about shots whose syndrome the first guess does not
+        explain, and about those adaptively.
         """
         guess = asking.guess
         if guess is None:
-            guess = self.begins_with_guess and asking.discard_below is None
+            trusted = self.begins_with_guess and self.trusts_guess
+            guess = trusted and asking.discard_below is None
         if asking.num_steps is None and asking.threshold is None:
             adaptive = guess and self.saw_shown_bits
             asking = asking.but(

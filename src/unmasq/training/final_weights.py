@@ -17,6 +17,7 @@ from unmasq.problems.readouts import readouts_of
 from unmasq.problems.trained_noise import TrainedNoise
 from unmasq.problems.translates import translates_of
 from unmasq.training.config import TrainConfig, to_json
+from unmasq.training.pool import trusts_guess
 from unmasq.training.streams import distinct_samples
 from unmasq.training.update import training_steps
 
@@ -47,6 +48,8 @@ def write_final_weights(
         "problem": about,
         "noise": noise,
     }
+    if config.network.bp_iterations:
+        header["trusts_guess"] = trusts_guess(config)
     if config.network.mixing == "messages":  # which knows no number of rounds
         repeated = AnyRounds.of(problem)
         if repeated is not None:

@@ -12,6 +12,7 @@ from unmasq.models import Denoiser, geometry_for
 from unmasq.problems.problem import DecodingProblem
 from unmasq.shots.sampling import CHUNK_SHOTS
 from unmasq.training.config import TrainConfig
+from unmasq.training.pool import trusts_guess
 from unmasq.training.update import training_steps
 
 TRAINING_SEED = 1  # published numbers use another seed's shots
@@ -24,7 +25,7 @@ def error_counts(
     error_rates: Sequence[float],
     shots: int,
 ) -> list[dict[str, Any]]:
-    """Failures among `shots` (whole chunks) at each p, asked as trained; masked also with T = 1."""
+    """Failures among `shots` (whole chunks) at each p, asked by default; masked also with T = 1."""
     identity = Identity(
         config.name,
         "not yet known",
@@ -33,10 +34,10 @@ def error_counts(
         training_steps(config, problem.num_logicals),
         problem.num_detectors,
         problem.num_logicals,
+        begins_with_guess=config.network.bp_iterations > 0,
+        trusts_guess=trusts_guess(config),
     )
-    # A network that saw solved shots too may know better than belief propagation.
-    trusting = None if config.pool > 1 else False
-    asking = Asking(dtype=config.compute_dtype, guess=trusting)
+    asking = Asking(dtype=config.compute_dtype)
     geometry = geometry_for(config.network, problem)
     ways = {"failures": DiffusionDecoder(network, identity, asking, geometry=geometry)}
     if config.objective == "masked":

@@ -6,6 +6,12 @@ import jax.numpy as jnp
 from unmasq.models import MaskedDenoiser
 from unmasq.models.beliefs import BpOutcome
 from unmasq.shots.sampling import Shots
+from unmasq.training.config import TrainConfig
+
+
+def trusts_guess(config: TrainConfig) -> bool:
+    """Whether the network has seen too few solved shots to say more of them than the guess."""
+    return config.pool > 1
 
 
 def unsolved_first(

@@ -1,0 +1,95 @@
+"""Belief propagation as a filter of circuit noise: the network answers what it does not solve."""
+
+import dataclasses
+
+import jax.random as jr
+import numpy as np
+import pytest
+
+from unmasq.codes import get_code
+from unmasq.decoding.asking import Asking
+from unmasq.decoding.diffusion_decoder import load
+from unmasq.models import NetworkConfig, build_network, geometry_for
+from unmasq.models.weights import save_weights
+from unmasq.problems.any_rounds import AnyRounds
+from unmasq.problems.building import problem_from_code
+from unmasq.problems.rounds import with_rounds
+from unmasq.shots.sampling import EvaluationShots
+
+CONFIG = NetworkConfig(
+    width=16,
+    feedforward=16,
+    heads=2,
+    encoder_layers=1,
+    decoder_layers=1,
+    ties="tied",
+    mixing="messages",
+    message_width=8,
+    decoder="still",
+    bp_iterations=10,
+    bp_scaling=1.0,
+    bp_memory=0.15,
+    bp_use="filter",
+)
+SHOTS = 64
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problem_from_code(get_code("bb18"), "circuit", 0.006, 3)
+
+
+def written(path, problem, config, **facts):
+    geometry = geometry_for(config, problem)
+    header = {
+        "name": "tiny",
+        "structure_id": problem.structure_id,
+        "objective": "masked",
+        "num_steps": problem.num_logicals,
+        "rounds": AnyRounds.of(problem).facts(),
+        **facts,
+    }
+    network = build_network(config, geometry, key=jr.key(3))
+    save_weights(path, network, config, geometry, header)
+    return path
+
+
+@pytest.fixture(scope="module")
+def decoder(tmp_path_factory, problem):
+    return load(written(tmp_path_factory.mktemp("filter") / "tiny.safetensors", problem, CONFIG))
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, problem):
+    """The same weights without belief propagation."""
+    plain = dataclasses.replace(CONFIG, bp_iterations=0, bp_use="start")
+    return load(written(tmp_path_factory.mktemp("alone") / "tiny.safetensors", problem, plain))
+
+
+@pytest.mark.parametrize("rounds", [3, 5])
+def test_solved_shots_have_the_guess_and_others_the_network(problem, decoder, alone, rounds):
+    there = with_rounds(problem, rounds)
+    shots = EvaluationShots(there).chunk(0)
+    syndromes, logicals = (np.asarray(bits)[:SHOTS] for bits in shots)
+    assert decoder.asking.guess
+    here = decoder.for_problem(there)
+    found = here.decode_batch(syndromes)
+    network = alone.with_threshold(4.0).for_problem(there).decode_batch(syndromes)
+    every = here.with_guess(False).with_threshold(4.0).decode_batch(syndromes)
+    np.testing.assert_array_equal(every, network)
+    right = (found == logicals).all(axis=1)
+    differ = (found != network).any(axis=1)
+    assert 0.2 < differ.mean() < 1  # an untrained network rarely agrees with the guess
+    assert right[differ].mean() > 0.8
+
+
+def test_a_network_that_saw_all_shots_is_asked_about_all(tmp_path, problem):
+    path = written(tmp_path / "all.safetensors", problem, CONFIG, trusts_guess=False)
+    assert not load(path).asking.guess
+    assert load(path, Asking(guess=True)).asking.guess
+
+
+def test_no_stream_begins_with_belief_propagation(decoder):
+    assert not decoder.streams
+    with pytest.raises(ValueError, match="begins with belief propagation over all frames"):
+        decoder.stream()
