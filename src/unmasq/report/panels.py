@@ -23,6 +23,7 @@ BOUND = "bound"  # marks what an arrow points down from
 MIN_LINE = 3  # points that a line joins
 _FOREIGN_MARKERS = "x+1234"
 _TICK_GAP = 0.07  # of an axis: numbers that stand closer would touch
+_LINEAR_UP_TO = 4  # times the fastest
 _RATE = "logical error rate per shot"
 
 
@@ -112,7 +113,11 @@ def draw_times(axes: Axes, times: Sequence[Times]) -> None:
         )
     axes.set(xlabel="unmasking steps T", ylabel="mean time for one shot (ms), batch 1")
     axes.set_xticks(sorted({round(one.steps or 0) for one in times}))
-    axes.set_yscale("log")
+    means = [one.mean_ms for one in times]
+    if max(means) > _LINEAR_UP_TO * min(means):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, 1.1 * max(means))  # a time that doubles shall look so
 
 
 def draw_missing(axes: Axes, text: str) -> None:

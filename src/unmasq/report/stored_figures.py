@@ -84,7 +84,7 @@ def _papers(folder: ResultsFolder) -> dict[str, StoredFigure]:
     """The paper's figures of which the folder has something."""
     found = {}
     for name, (_, panels) in PAPER_FIGURES.items():
-        if any((folder.path / file).exists() for panel in panels for file in panel.files):
+        if any(folder.files(*panel.files) for panel in panels):
             draw = functools.partial(paper_figure, name, folder)
             found[name] = StoredFigure(draw, paper_numbers(name, folder))
     if (folder.path / ATTENTION).exists():
