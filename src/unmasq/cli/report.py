@@ -1,0 +1,44 @@
+"""`unmasq report`: everything that a folder of results shows, as one page."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    out: Annotated[Path, typer.Option(help="The page, one HTML file.")] = Path("report.html"),
+    source: Annotated[Path, typer.Option("--from", help="Folder of CSVs and timings.")] = Path(
+        "results"
+    ),
+    paper: Annotated[
+        Path, typer.Option(help="The paper's claims; their tables are filled from the folder.")
+    ] = Path("docs/paper.md"),
+) -> None:
+    """Write one self-contained page: the paper's figures, claims and tables, counts, model cards.
+
+    It opens without a network, light or dark. What the folder does not hold is named in it.
+    """
+    if out.is_dir():
+        raise ValueError(f"--out must be a file: got the folder {out}.")
+    from unmasq.cli.live_display import passing_bar
+    from unmasq.decoding.model_store import shipped_models
+    from unmasq.files.atomic import write_whole
+    from unmasq.report import page
+    from unmasq.report.results_folder import ResultsFolder
+
+    folder = ResultsFolder(source)
+    _ = folder.csv_files  # refused now, if there are none
+    models = shipped_models()
+    with passing_bar() as progress:
+        progress.add_task("drawing", total=None)
+        verdicts, *claims = page.claims_sections(paper, folder, models)
+        told = [verdicts, *page.paper_sections(folder), *claims]
+        more = [page.counts_section(folder), page.cards_section(models)]
+        text = page.page([*told, page.missing_section(told), *more])
+    write_whole(out, text)
+    lacking = sum(len(section.missing) for section in told)
+    print(f"{out}: {len(text.encode()) / 1e6:.1f} MB")
+    if lacking:
+        print(f"{lacking} parts are not measured: the page names them.", file=sys.stderr)
