@@ -82,13 +82,15 @@ def test_every_colour_of_a_drawing_has_a_dark_counterpart(page):
 
 
 def test_it_holds_figures_claims_tables_counts_and_cards(page):
-    assert page.count("<svg") >= 6
+    assert page.count("<svg") >= 10
     for words in (
         '<strong class="verdict confirmed">Confirmed</strong>',
         "<td>120 / 4285888</td>",
         "<td>120 / 4,285,888</td>",
         "<td>13,557,784</td>",
         "10,209,025 parameters",
+        "Shot 0 of seed 0 at p = 0.006",
+        " of 12 wrong.",
         "<summary><code>bb72-circuit</code>",
         "<code>own-codes.csv</code>",
     ):
@@ -125,6 +127,9 @@ def test_mistakes_end_in_one_line_and_no_page(capsys, tmp_path):
     assert "--from must be a folder with CSVs" in err
     assert not out.exists()
     assert "--out must be a file: got the folder" in refusal(capsys, "report", "--out", tmp_path)
+    err = refusal(capsys, "report", "--from", ROOT / "results", "--model", "bb71", "--out", out)
+    assert "model must be a weight file or a known name" in err
+    assert not out.exists()
 
 
 def _missing(out):

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from unmasq.cli.figures import SHOT_MODEL
+
 
 def report(
     out: Annotated[Path, typer.Option(help="The page, one HTML file.")] = Path("report.html"),
@@ -15,26 +17,32 @@ def report(
     paper: Annotated[
         Path, typer.Option(help="The paper's claims; their tables are filled from the folder.")
     ] = Path("docs/paper.md"),
+    model: Annotated[
+        str, typer.Option(help="Shows two shots, step by step: a known model, or a weight file.")
+    ] = SHOT_MODEL,
 ) -> None:
     """Write one self-contained page: the paper's figures, claims and tables, counts, model cards.
 
-    It opens without a network, light or dark. What the folder does not hold is named in it.
+    The network runs on 32 shots, to show one that it gets right and one that it gets wrong;
+    everything else is drawn from stored counts. The page opens offline, light or dark. What the
+    folder does not hold is named in it.
     """
     if out.is_dir():
         raise ValueError(f"--out must be a file: got the folder {out}.")
     from unmasq.cli.live_display import passing_bar
-    from unmasq.decoding.model_store import shipped_models
+    from unmasq.decoding.model_store import find_model, shipped_models
     from unmasq.files.atomic import write_whole
     from unmasq.report import page
     from unmasq.report.results_folder import ResultsFolder
 
     folder = ResultsFolder(source)
-    _ = folder.csv_files  # refused now, if there are none
+    _ = folder.csv_files  # refused now, and so is an unknown model
+    find_model(model)
     models = shipped_models()
     with passing_bar() as progress:
         progress.add_task("drawing", total=None)
         verdicts, *claims = page.claims_sections(paper, folder, models)
-        told = [verdicts, *page.paper_sections(folder), *claims]
+        told = [page.shot_section(model), verdicts, *page.paper_sections(folder), *claims]
         more = [page.counts_section(folder), page.cards_section(models)]
         text = page.page([*told, page.missing_section(told), *more])
     write_whole(out, text)

@@ -9,11 +9,12 @@ import io
 import re
 from collections.abc import Iterable
 from html import escape
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
 
-_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "unmasq"}
+_SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "unmasq"}
 _COLOUR = re.compile(r"#([0-9a-f]{6})\b")
 _FONTS = re.compile(r"'DejaVu Sans'(?:, [^;\"]*?)?sans-serif")
 _IDS = re.compile(r'(\bid="|url\(#|href="#)')

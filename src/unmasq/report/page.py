@@ -23,6 +23,8 @@ from unmasq.report.names import decoder_label, problem_label
 from unmasq.report.paper_figures import PAPER_FIGURES, Panel, panel_figure
 from unmasq.report.paper_page import VERDICTS, claims, filled
 from unmasq.report.results_folder import ResultsFolder
+from unmasq.report.seen_shot import followed_model, telling_shots
+from unmasq.report.shot_figure import detectors_figure, log_odds_figure
 
 _OPEN_ROWS = 6  # of a table of counts that need not be unfolded
 STYLE = Path(__file__).with_name("page.css")
@@ -33,6 +35,11 @@ Every point stands in the table below its picture, with the file of <code>result
 comes from; the commands are in its README. Rates are per shot: a shot fails if any of its logicals
 is predicted wrong. Intervals are exact 95&nbsp;% ones; where nothing failed, the rate is an upper
 bound with 95&nbsp;% confidence. What nobody has measured yet is named, never drawn.
+"""
+_SHOT_WORDS = """
+The method in one picture. A detector fires where a check differs from the round before. The
+network reads all of them once. Then it says of each logical how likely it is that it flipped,
+reveals the one it is surest of, and looks again at the others, now that this one is known.
 """
 
 
@@ -94,6 +101,27 @@ def missing_section(sections: Sequence[Section]) -> Section:
     ]
     text = "<p>These parts of the paper have no counts in the folder yet, or only some.</p>"
     return Section("Not measured", text + table_html(["where", "what"], rows))
+
+
+def shot_section(model: str) -> Section:
+    """Two shots step by step; where the network cannot run here, the reason."""
+    title = "One shot, seen"
+    try:
+        shots = telling_shots(*followed_model(model))
+    except (ValueError, OSError) as error:
+        words = f"the shots of {model}: {error}"
+        return Section(title, f'<p class="missing">Not drawn: {escape(words)}</p>', (words,))
+    parts = [f"<p>{_SHOT_WORDS}</p>"]
+    for shot in shots:
+        words = escape(shot.words)
+        detectors = figure_html(
+            detectors_figure(shot), f"shot-{shot.number}-detectors", "Detectors", "<b>Detectors</b>"
+        )
+        steps = figure_html(
+            log_odds_figure(shot), f"shot-{shot.number}-steps", "Log-odds", "<b>Logicals</b>"
+        )
+        parts.append(f'<p>{words}</p><div class="panels">{detectors}{steps}</div>')
+    return Section(title, "\n".join(parts))
 
 
 def paper_sections(folder: ResultsFolder) -> list[Section]:
