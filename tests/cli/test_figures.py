@@ -180,3 +180,22 @@ def test_a_shot_is_drawn_alone(capsys, tmp_path):
 def test_a_shot_that_cannot_be_drawn_is_refused_in_one_line(capsys, tmp_path, words, reason):
     assert reason in refusal(capsys, "figures", "--out", tmp_path / "f", *words)
     assert not (tmp_path / "f").exists()
+
+
+def test_the_papers_figures_come_with_its_tables_and_what_is_missing(capsys, tmp_path, results):
+    words = ("figures", "--from", results, "--out", tmp_path / "f", "--format", "svg")
+    assert run(capsys, *words)[2].count("\n") == 1, "of none of the paper's files"
+    (results / "rates.csv").rename(results / "bb72-circuit.csv")
+    (results / "rates.failures.jsonl").rename(results / "bb72-circuit.failures.jsonl")
+    code, out, err = run(capsys, *words)
+    assert code == 0
+    names = [line.rpartition("/")[2] for line in out.splitlines()]
+    assert names[-2:] == ["paper-fig2-bb72.svg", "paper-tables.md"]
+    text = (tmp_path / "f" / "paper-tables.md").read_text()
+    assert "| 13,557,784 | 13,557,784 |" in text
+    assert "10,209,025 parameters" in text
+    assert "paper-fig2-bb144 (e) error rate against p: not measured: unmasq; BP-OSD (X);" in err
+    assert "paper-fig3: not measured: trained attention beside J (bb36-attention.json)." in err
+    code, out, err = run(capsys, *words, "--only", "paper-tables")
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1

@@ -12,6 +12,7 @@ from unmasq.cli.options import Seed
 from unmasq.suggest import nearest
 
 SHOT_MODEL = "bb72-circuit"
+TABLES = "paper-tables"
 FORMATS = ("png", "pdf", "svg")
 
 
@@ -54,10 +55,12 @@ def figures(
     With --shot N the network itself runs: the detectors of the shot on the torus of its bicycle
     code, then the log-odds of its logicals at each unmasking step, right and wrong ones.
     """
+    from unmasq.decoding.model_store import shipped_models
+    from unmasq.files.atomic import write_whole
     from unmasq.report.figure_files import save_figure
     from unmasq.report.panels import MIN_LINE
     from unmasq.report.results_folder import ResultsFolder
-    from unmasq.report.stored_figures import stored_figures
+    from unmasq.report.stored_figures import stored_figures, unmeasured
 
     if file_format not in FORMATS:
         raise ValueError(f"--format must be {', '.join(FORMATS)}: got '{file_format}'.")
@@ -72,18 +75,30 @@ def figures(
         raise ValueError("--p must go with --shot: counts know their own.")
     folder = ResultsFolder(source)
     found = stored_figures(folder, decoders)
-    wanted = _chosen(found, only)
-    if title is not None and len(wanted) != 1:
-        raise ValueError(f"--title must go with one figure: got {len(wanted)}. Name it by --only.")
+    of_paper = any(name.startswith("paper-") for name in found)
+    wanted = _chosen([*found, *[TABLES] * of_paper], only)
+    drawn = [name for name in wanted if name in found]
+    if title is not None and len(drawn) != 1:
+        raise ValueError(f"--title must go with one figure: got {len(drawn)}. Name it by --only.")
     out.mkdir(parents=True, exist_ok=True)
-    for name in wanted:
+    for name in drawn:
         path = out / f"{name}.{file_format}"
         save_figure(found[name].draw(title), path, found[name].numbers)
         print(path)
-    drawn = {figure.csv_stem for figure in found.values()}
+    if TABLES in wanted:
+        from unmasq.report.paper_tables import paper_tables  # counts networks, with JAX
+
+        path = out / f"{TABLES}.md"
+        write_whole(path, paper_tables(shipped_models()))
+        print(path)
+    if only is not None:
+        return
+    shown = {figure.csv_stem for figure in found.values()}
     for path in folder.csv_files:
-        if only is None and path.stem not in drawn:
+        if path.stem not in shown:
             print(f"{path}: no line to draw, which takes {MIN_LINE} values of p.", file=sys.stderr)
+    for line in unmeasured(folder) if of_paper else ():
+        print(line, file=sys.stderr)
 
 
 def _draw_shot(

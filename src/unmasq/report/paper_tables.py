@@ -54,6 +54,14 @@ _AUTOREGRESSIVE = (
 )
 
 
+def paper_tables(models: Sequence[ModelFile]) -> str:
+    """Both, as a page."""
+    return (
+        f"# Table I: networks\n\n{networks_table(models)}\n{place_weights_note()}\n"
+        f"# Table II: training\n\n{training_table(models)}"
+    )
+
+
 def networks_table(models: Sequence[ModelFile]) -> str:
     """Table I: sizes of the paper's networks, as counted here, and of the models."""
     rows = [
