@@ -97,6 +97,23 @@ def test_times_against_steps_are_those_of_the_networks(folder):
     assert shown.missing == []
 
 
+def test_of_two_sweeps_on_a_device_the_longer_is_drawn(folder):
+    again = {"p": 0.003, "timings": [timing("unmasq-01234567,T=6", 99.0, 6.0)]}
+    (folder.path / "bb72-circuit-bench-again.json").write_text(json.dumps(again))
+    _, shown = panel_figure(D, folder)
+    assert [row[4] for row in shown.rows] == [1.0, 1.5, 2.0]
+
+
+def test_a_decoder_is_hollow_on_its_second_device(folder):
+    slow = timing("bposd-x", 30.0, None, microseconds=[3e4, 3e4]) | {"device": "a CPU"}
+    record = {"p": 0.003, "timings": [slow]}
+    (folder.path / "bb72-circuit-bench-other.json").write_text(json.dumps(record))
+    figure, shown = panel_figure(C, folder)
+    faces = [line.get_markerfacecolor() for line in figure.axes[0].get_lines()]
+    assert faces.count("white") == 1
+    assert len(shown.rows) == 3
+
+
 def test_without_files_nothing_is_drawn_but_names(folder):
     name = "paper-fig2-bb144"
     for panel in PAPER_FIGURES[name][1]:

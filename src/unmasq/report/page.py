@@ -165,6 +165,7 @@ def _claims_html(text: str, headings: Sequence[str]) -> str:
         label = f'<strong class="verdict {slug(verdict)}">{verdict}</strong>'
         for end in ("", "."):
             html = html.replace(f"<strong>{verdict}{end}</strong>", label)
+    html = html.replace("<p>Not measured (", '<p class="missing">Not measured (')
     return re.sub(r'<div class="wide">.*?</div>', _fold_if_counts, html, flags=re.S)
 
 
@@ -235,7 +236,7 @@ def _points(rows: Sequence[Sequence[Any]], folder: ResultsFolder) -> str:
 
 def _attention_section(folder: ResultsFolder) -> Section:
     title = "Figure 3: attention beside the structure of the code"
-    if not (folder.path / ATTENTION).exists():
+    if not folder.files(ATTENTION):
         lack = f"trained attention against J ({ATTENTION}, by benchmarks/attention.py)"
         text = f'<figure class="empty"><p class="missing">Not measured: {lack}.</p></figure>'
         return Section(title, text, (lack,))

@@ -78,12 +78,15 @@ def draw_steps(
 def draw_latencies(axes: Axes, times: Sequence[Times]) -> None:
     """Times of single shots against p: the mean, with bars from the fastest to the slowest.
 
-    The thick part of a bar holds 98 % of the shots. Decoders stand side by side.
+    The thick part of a bar holds 98 % of the shots. Decoders stand side by side; on its second
+    device a decoder is hollow.
     """
     groups = grouped(times, lambda one: (one.decoder, one.device))
     styles = decoder_styles([decoder for (decoder, _), _ in groups])
     for number, ((decoder, device), group) in enumerate(groups):
         style = {**styles[decoder], "linestyle": "none"}
+        if next(key for key, _ in groups if key[0] == decoder) != (decoder, device):
+            style["markerfacecolor"] = "white"
         places = [one.p * _aside(number, len(groups)) ** 3 for one in group]
         for place, one in zip(places, group, strict=True):
             assert one.seconds is not None
@@ -116,6 +119,8 @@ def draw_times(axes: Axes, times: Sequence[Times]) -> None:
     means = [one.mean_ms for one in times]
     if max(means) > _LINEAR_UP_TO * min(means):
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
     else:
         axes.set_ylim(0, 1.1 * max(means))  # a time that doubles shall look so
 

@@ -17,7 +17,14 @@ from matplotlib.figure import Figure
 from unmasq.evaluation.counts import Counts
 from unmasq.report.figures import legend_entries, rates_note, with_grid
 from unmasq.report.names import NETWORK, decoder_label, is_network
-from unmasq.report.panels import draw_latencies, draw_missing, draw_rates, draw_steps, draw_times
+from unmasq.report.panels import (
+    draw_latencies,
+    draw_missing,
+    draw_rates,
+    draw_steps,
+    draw_times,
+    grouped,
+)
 from unmasq.report.results_folder import ResultsFolder, Times
 
 _PANEL_INCHES = (5.6, 4.0)
@@ -152,8 +159,17 @@ def show_times(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     ]
     if not times:
         return Shown([], "", _missing(panel, folder, []))
+    times = _longest_sweeps(times)
     draw_times(axes, [one for _, one in times])
     return Shown([_time_row(name, one) for name, one in times], _TIMES_NOTE, list(panel.absent))
+
+
+def _longest_sweeps(times: Sequence[tuple[str, Times]]) -> list[tuple[str, Times]]:
+    """Of each device the file with the most values of T: no line joins two measurements."""
+    kept = []
+    for _, group in grouped(times, lambda pair: pair[1].device):
+        kept += max((files for _, files in grouped(group, lambda pair: pair[0])), key=len)
+    return kept
 
 
 def _is_told(one: Times) -> bool:

@@ -92,7 +92,7 @@ def _papers(folder: ResultsFolder) -> dict[str, StoredFigure]:
         if any(folder.files(*panel.files) for panel in panels):
             draw = functools.partial(paper_figure, name, folder)
             found[name] = StoredFigure(draw, paper_numbers(name, folder))
-    if (folder.path / ATTENTION).exists():
+    if folder.files(ATTENTION):
         draw = functools.partial(attention_figure, folder)
         found["paper-fig3"] = StoredFigure(draw, attention_numbers(folder))
     return dict(sorted(found.items()))
