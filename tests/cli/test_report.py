@@ -8,6 +8,7 @@ import pytest
 
 from command_line import refusal, run
 from unmasq.cli import main
+from unmasq.report import page as report_page
 
 ROOT = Path(__file__).parents[2]
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -104,7 +105,11 @@ def test_it_names_what_was_not_measured(page):
     assert '<figure class="empty">' in page
 
 
-def test_another_folder_and_no_claims(capsys, tmp_path, monkeypatch):
+def test_another_folder_no_claims_and_no_shot(capsys, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise ValueError("problem must be given where Stim is not installed.")
+
+    monkeypatch.setattr(report_page, "followed_model", refuse)
     source = tmp_path / "results"
     source.mkdir()
     content = (ROOT / "results" / "bb18-circuit.csv").read_text()
@@ -117,6 +122,7 @@ def test_another_folder_and_no_claims(capsys, tmp_path, monkeypatch):
     assert said.startswith(f"{out}: ")
     text = out.read_text()
     assert f"{tmp_path / 'no.md'}: no such file." in text
+    assert "Not drawn: the shots of bb72-circuit: problem must be given where Stim" in text
     assert "bb18-circuit.csv" in text
     assert "bb72-circuit.csv</code>" not in text
 

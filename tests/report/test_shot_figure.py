@@ -21,13 +21,13 @@ from unmasq.shots.reader import ShotReader
 @pytest.fixture(scope="module")
 def followed():
     decoder, problem = followed_model("bb72-circuit")
-    return decoder, problem, telling_shots(decoder, problem, 16)
+    return decoder, problem, telling_shots(decoder, problem, 14)
 
 
 def test_the_last_word_of_each_logical_is_what_the_decoder_says(followed):
     decoder, problem, shots = followed
     assert problem.p == 0.006
-    syndromes, logicals = ShotReader(problem, 0).read(0, 16)
+    syndromes, logicals = ShotReader(problem, 0).read(0, 14)
     soft = decoder.with_steps(12).decode_soft(syndromes)
     for shot in shots:
         np.testing.assert_array_equal(shot.predicted, soft.logicals[shot.number])
@@ -88,8 +88,8 @@ def test_the_file_holds_the_numbers(followed):
 def test_logicals_are_the_shots_own_where_a_guess_was_taken_off():
     """The network speaks of what the guess left; the figure of the shot."""
     decoder, problem = followed_model("bb72-capacity", 0.08)
-    shots = seen_shots(decoder, problem, range(8))
-    syndromes, _ = ShotReader(problem, 0).read(0, 8)
+    shots = seen_shots(decoder, problem, range(3))
+    syndromes, _ = ShotReader(problem, 0).read(0, 3)
     soft = decoder.with_guess(False).with_steps(24).decode_soft(syndromes)
     for shot in shots:
         np.testing.assert_array_equal(shot.predicted, soft.logicals[shot.number])

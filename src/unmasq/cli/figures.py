@@ -46,7 +46,7 @@ def figures(
     seed: Seed = 0,
     file_format: Annotated[str, typer.Option("--format", help="png, pdf or svg.")] = "png",
 ) -> None:
-    """Draw error rates against p, and against T, from stored CSVs; and the paper's figures.
+    """Draw stored error rates, the paper's figures, or one shot.
 
     There is one figure for every CSV with three values of p, and one for every model that was
     asked with three values of T; the paper's are called paper-fig2-bb72 and so on, its tables

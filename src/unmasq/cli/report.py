@@ -21,11 +21,11 @@ def report(
         str, typer.Option(help="Shows two shots, step by step: a known model, or a weight file.")
     ] = SHOT_MODEL,
 ) -> None:
-    """Write one self-contained page: the paper's figures, claims and tables, counts, model cards.
+    """Write claims, figures, counts and cards on one page.
 
-    The network runs on 32 shots, to show one that it gets right and one that it gets wrong;
-    everything else is drawn from stored counts. The page opens offline, light or dark. What the
-    folder does not hold is named in it.
+    The page holds all that it shows: it opens offline, light or dark. The network runs on 32 shots,
+    to show one that it gets right and one that it gets wrong; everything else is drawn from stored
+    counts. What the folder does not hold is named.
     """
     if out.is_dir():
         raise ValueError(f"--out must be a file: got the folder {out}.")

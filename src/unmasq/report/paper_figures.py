@@ -166,10 +166,15 @@ def show_times(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
 
 def _longest_sweeps(times: Sequence[tuple[str, Times]]) -> list[tuple[str, Times]]:
     """Of each device the file with the most values of T: no line joins two measurements."""
-    kept = []
+    kept: list[tuple[str, Times]] = []
     for _, group in grouped(times, lambda pair: pair[1].device):
-        kept += max((files for _, files in grouped(group, lambda pair: pair[0])), key=len)
+        longest: list[Any] = max((files for _, files in grouped(group, _file_of)), key=len)
+        kept += longest
     return kept
+
+
+def _file_of(pair: tuple[str, Times]) -> str:
+    return pair[0]
 
 
 def _is_told(one: Times) -> bool:
