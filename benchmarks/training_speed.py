@@ -35,7 +35,8 @@ def forward_flops(config: NetworkConfig, geometry: Geometry) -> int:
     def block(n: int) -> int:
         return 2 * n * config.width * (2 * config.width + 2 * config.feedforward + n)
 
-    return frames * config.encoder_layers * block(sites) + config.decoder_layers * block(tokens)
+    encoder = frames * config.encoder_layers + config.closing_layers
+    return encoder * block(sites) + config.decoder_layers * block(tokens)
 
 
 def kernel_kinds(trace: Path) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -92,6 +93,20 @@ def test_a_stream_says_what_the_decoder_says_of_whole_shots(problem, way):
     np.testing.assert_array_equal(found.steps, whole.steps)
     np.testing.assert_allclose(found.log_likelihood, whole.log_likelihood, rtol=1e-4)
     assert len(np.unique(found.logicals, axis=0)) > 1  # or else nothing would be compared
+
+
+def test_a_stream_is_closed_once_after_the_last_frame(problem):
+    config = dataclasses.replace(MESSAGES, closing_layers=2)
+    plain, closing = (decoder_for(problem, each) for each in (MESSAGES, config))
+    shots = shots_of(problem)
+    speaking = jax.tree.map(lambda leaf: leaf + 0.3, closing._network.encoder.closing_blocks)
+    network = eqx.tree_at(lambda net: net.encoder.closing_blocks, closing._network, speaking)
+    decoder = DiffusionDecoder(network, closing.identity)
+    whole, found = decoder.decode_soft(shots), streamed(decoder.stream(), problem, shots)
+    np.testing.assert_array_equal(found.logicals, whole.logicals)
+    np.testing.assert_allclose(found.log_likelihood, whole.log_likelihood, rtol=1e-4)
+    others = plain.decode_soft(shots).log_likelihood
+    assert not np.allclose(found.log_likelihood, others, rtol=1e-2)
 
 
 def test_one_stream_takes_shots_of_any_number_of_rounds(problem):

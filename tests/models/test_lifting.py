@@ -196,7 +196,7 @@ def test_free_attention_is_kept_only_for_the_same_code_and_basis():
     ("changes", "message"),
     [
         ({"width": 16}, "network.width must be that of the weights to start from, 8: got 16"),
-        ({"encoder_layers": 2}, "network.encoder_layers must be .* 1: got 2"),
+        ({"decoder_layers": 2}, "network.decoder_layers must be .* 1: got 2"),
         ({"message_width": 2}, "network.message_width must be .* 4: got 2"),
         ({"decoder": "joint"}, "network.decoder must be .* still: got joint"),
     ],
@@ -212,6 +212,23 @@ def test_attention_is_not_lifted_to_messages():
     old = side("bb36", mixing="attention")
     with pytest.raises(NotLiftableError, match="must be a network of messages .* got attention"):
         lifted(old, {}, side("bb72"), {})
+
+
+def test_closing_layers_are_lifted_relation_by_relation():
+    new = side("bb72")
+    graph = new.geometry.tanner
+    labels = [f"other {name}" if name == "X3" else name for name in graph.names]
+    renamed = [labels[r] for r in graph.relation]
+    other = labelled_graph(graph.check, graph.qubit, renamed, graph.num_checks, graph.num_qubits)
+    geometry = dataclasses.replace(new.geometry, tanner=other)
+    renewed = []
+    for layers in (0, 1):
+        config = dataclasses.replace(TINY, closing_layers=layers)
+        target = dataclasses.replace(new, config=config, geometry=geometry)
+        *_, fates = lift(side("bb36", closing_layers=layers), target)
+        renewed.append(fates["encoder", NEW])
+    assert renewed == [renewed[0], 2 * renewed[0]]
+    assert renewed[0] == TINY.message_width * (TINY.message_width + TINY.width)
 
 
 def test_networks_that_share_no_relation_are_refused():

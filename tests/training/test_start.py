@@ -12,7 +12,8 @@ from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.lifting import NotLiftableError
 from unmasq.models.weights import named_arrays, save_weights
 from unmasq.problems.building import problem_from_code
-from unmasq.training import TrainConfig
+from unmasq.training import OptimizerConfig, TrainConfig
+from unmasq.training.curriculum import frame_ranges
 from unmasq.training.loop import train
 from unmasq.training.make_trainer import make_trainer
 from unmasq.training.run_folder import RunFolder
@@ -106,6 +107,55 @@ def test_a_run_can_be_lifted_and_the_lifted_network_trains(tmp_path, problems):
     )
     assert record["finished"]
     assert any(line.startswith("lifting bb18, 1 round, basis X") for line in said)
+
+
+DEEPER = dataclasses.replace(
+    MESSAGES, network=dataclasses.replace(MESSAGES.network, encoder_layers=2, closing_layers=1)
+)
+
+
+def test_layers_are_added_to_weights_of_the_same_problem(tmp_path, problems):
+    weights = write(tmp_path / "small.safetensors", MESSAGES, problems[1, "X"])
+    found, said = first_weights(DEEPER, problems[1, "X"], tmp_path / "small.safetensors")
+    assert said == [
+        "encoder_layers: 1 carried over, 1 added as the identity",
+        "closing_layers: 0 carried over, 1 added as the identity",
+    ]
+    for name, array in weights.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+    added = found.keys() - weights.keys()
+    assert {name.partition(".mixing")[0] for name in added if "reduce" in name} == {
+        "encoder.blocks.1",
+        "encoder.closing_blocks.0",
+    }
+    assert not any(found[name].any() for name in added if "to_checks" in name or "down" in name)
+
+
+def test_layers_are_added_to_weights_that_are_lifted_and_then_train(tmp_path, problems):
+    weights = write(tmp_path / "small.safetensors", MESSAGES, problems[1, "X"])
+    found, said = first_weights(DEEPER, problems[2, "Z"], tmp_path / "small.safetensors")
+    assert [line.partition(" ")[0] for line in said[:3]] == [
+        "lifting",
+        "encoder_layers:",
+        "closing_layers:",
+    ]
+    for name, array in weights.items():
+        assert np.array_equal(found[name], array) == ("attention" not in name), name
+    assert not found["encoder.blocks.1.mixing.to_checks.0.weight"].any()
+    config = dataclasses.replace(DEEPER, optimizer=OptimizerConfig("muon"))
+    trainer = make_trainer(config, problems[2, "Z"], tmp_path / "small.safetensors")
+    (frames,) = frame_ranges(DEEPER, problems[2, "Z"].layout.num_frames)
+    after = named_arrays(trainer.advance(trainer.start(), frames, 2)[0].weights)
+    for name in found.keys() - weights.keys():
+        assert np.isfinite(after[name]).all(), name
+        assert not np.array_equal(after[name], found[name]), name
+
+
+def test_fewer_layers_are_refused_for_the_same_problem_and_for_another(tmp_path, problems):
+    write(tmp_path / "deep.safetensors", DEEPER, problems[1, "X"])
+    for problem in problems.values():
+        with pytest.raises(NotLiftableError, match="encoder_layers must be at least .* 2: got 1"):
+            first_weights(MESSAGES, problem, tmp_path / "deep.safetensors")
 
 
 def test_an_unknown_name_to_start_from_is_refused():

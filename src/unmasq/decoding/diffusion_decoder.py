@@ -20,7 +20,6 @@ from unmasq.decoding.unmasking import Trail
 from unmasq.models import Geometry, for_rounds
 from unmasq.models.weights import Weights, load_weights
 from unmasq.problems.problem import DecodingProblem
-from unmasq.problems.rates import NominalRates
 from unmasq.problems.translates import Translates
 from unmasq.shots.batches import Bits, pack, read_shots
 
@@ -74,7 +73,7 @@ class DiffusionDecoder:
         asking: Asking | None = None,
         max_batch: int | None = None,
         translates: Translates | None = None,
-        rates: NominalRates | None = None,
+        geometry: Geometry | None = None,
     ):
         """`network` is a tree of arrays with `begin` and `denoise`, or one that predicts noise."""
         platform = jax.default_backend()
@@ -87,7 +86,7 @@ class DiffusionDecoder:
         self.asking = identity.settled(self._asked, "float32" if self.on_cpu else "bfloat16")
         self._network = network
         self.translates = translates
-        self._rates = rates  # of a network that can be told others
+        self._geometry = geometry  # what it knows of its problem, for problems like it
         self._passes = Passes(network, identity, self.asking, translates, self.max_batch)
 
     @staticmethod
@@ -108,8 +107,9 @@ class DiffusionDecoder:
             translates.order if masked and translates is not None else 1,
             card,
         )
-        rates = weights.geometry.rates
-        return DiffusionDecoder(weights.network, identity, asking, max_batch, translates, rates)
+        return DiffusionDecoder(
+            weights.network, identity, asking, max_batch, translates, weights.geometry
+        )
 
     def __repr__(self) -> str:
         model = self.identity
@@ -167,17 +167,22 @@ class DiffusionDecoder:
         """
         problem, fit = require_problem(self.identity, problem)
         identity = self.identity.fitted(problem, fit)
-        network, translates, rates = self._network, self.translates, self._rates
+        network, translates, geometry = self._network, self.translates, self._geometry
+        rates = None if geometry is None else geometry.rates
         if fit.layout is not None:
-            network = for_rounds(network, Geometry(fit.layout, identity.num_logicals, None))
+            assert geometry is not None  # only networks from files know other rounds
+            geometry = geometry.on(problem, fit.layout)
+            network = for_rounds(network, geometry)
             if translates is not None:
                 translates = dataclasses.replace(translates, check=fit.layout.check)
-            rates = None if rates is None else rates.on(fit.layout)
+            rates = geometry.rates
         elif identity == self.identity and rates is None:
             return self
         if rates is not None:
             network = network.told(jnp.asarray(rates.features(problem))[:, :, None])
-        return DiffusionDecoder(network, identity, self._asked, self.max_batch, translates, rates)
+        return DiffusionDecoder(
+            network, identity, self._asked, self.max_batch, translates, geometry
+        )
 
     def asked(self, asking: Asking) -> "DiffusionDecoder":
         """The same model, asked in another way."""
@@ -286,4 +291,4 @@ class DiffusionDecoder:
 
     def _parts(self, asking: Asking) -> tuple:
         parts = (self._network, self.identity, asking, self.max_batch)
-        return *parts, self.translates, self._rates
+        return *parts, self.translates, self._geometry

@@ -93,8 +93,9 @@ class Passes:
     def streams(self) -> bool:
         """Whether the network can be given shots frame by frame."""
         network = self._network
-        masked = isinstance(network, MaskedDenoiser)
-        return masked and network.knows_no_rounds and network.encoder.rates is None
+        if not isinstance(network, MaskedDenoiser) or not network.knows_no_rounds:
+            return False
+        return network.encoder.rates is None and network.encoder.bp_embedding is None
 
     def frames(self, bits: Bits) -> list[Bits]:
         """(B, n_c) bits of each frame; 0 where a frame has no detector."""
@@ -108,6 +109,11 @@ class Passes:
             raise ValueError(
                 "rates must be nominal to decode a stream: this decoder was told those of a "
                 "problem. Use the decoder as loaded, or decode whole shots."
+            )
+        if isinstance(network, MaskedDenoiser) and network.encoder.bp_embedding is not None:
+            raise ValueError(
+                f"model '{self._identity.name}' must read frame by frame to decode a stream: it "
+                "begins with belief propagation over all frames. Decode whole shots."
             )
         if not self.streams:
             raise ValueError(

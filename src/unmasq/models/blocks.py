@@ -3,8 +3,10 @@
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Float, Int32, PRNGKeyArray
+from jaxtyping import Array, Float, Int32, PRNGKeyArray, PyTree
 
 from unmasq.models.attention import FactoredAttention, TieExpander
 from unmasq.models.config import NetworkConfig
@@ -90,6 +92,14 @@ class MessageBlock(_Block):
         mixing_key, feedforward_key = jr.split(key)
         super().__init__(config, key=feedforward_key)
         self.mixing = Messages(config.width, config.message_width, wires, key=mixing_key)
+
+    def silent(self) -> "MessageBlock":
+        """The block before it adds anything: the matrices that lead out of it are 0."""
+
+        def ways_out(block: MessageBlock) -> PyTree:
+            return block.mixing.to_checks, block.feedforward.down
+
+        return eqx.tree_at(ways_out, self, jax.tree.map(jnp.zeros_like, ways_out(self)))
 
     def __call__(self, x: Float[Array, "n B d"], wires: Wires) -> Float[Array, "n B d"]:
         return self._with_residuals(x, lambda y: self.mixing(y, wires))

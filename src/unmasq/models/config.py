@@ -18,14 +18,16 @@ class NetworkConfig:
     ties: str = "free"
     norm: str = "post"
     biases: bool = True  # of linear maps and norms; their gradients cost passes over memory
-    bp_iterations: int = 0  # of belief propagation, before all else; code capacity only
+    bp_iterations: int = 0  # of belief propagation, before all else
     bp_scaling: float = 0.5  # of its min-sum messages
+    bp_memory: float = 0.0  # gamma: how much a fault's prior is what was believed before; circuits
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser
     mixing: str = "attention"  # of the encoder, or "messages" along the Tanner graph
     message_width: int = 128  # b, of each message
     decoder: str = "joint"  # or "still": only the logicals move, the checks stay as encoded
     told_rates: bool = False  # of the faults around each check, beside its bit
+    closing_layers: int = 0  # of messages, run once after the last frame; the identity at first
 
     @property
     def has_code_weights(self) -> bool:
@@ -37,14 +39,16 @@ class NetworkConfig:
         for name in sizes:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1: got {getattr(self, name)}.")
-        for name in ("encoder_layers", "bp_iterations"):
+        for name in ("encoder_layers", "closing_layers", "bp_iterations"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be at least 0: got {getattr(self, name)}.")
-        for name in ("encoder_layers", "decoder_layers"):
+        for name in ("encoder_layers", "closing_layers", "decoder_layers"):
             if getattr(self, name) > MAX_LAYERS:  # built one by one, until memory ends
                 raise ValueError(f"{name} must be at most {MAX_LAYERS}: got {getattr(self, name)}.")
         if not 0 < self.bp_scaling <= 1:
             raise ValueError(f"bp_scaling must lie in (0, 1]: got {self.bp_scaling}.")
+        if not 0 <= self.bp_memory < 1:
+            raise ValueError(f"bp_memory must lie in [0, 1): got {self.bp_memory}.")
         if self.kind == "continuous" and self.bp_iterations:
             raise ValueError(
                 f"bp_iterations must be 0 for a continuous network: got {self.bp_iterations}."
@@ -64,6 +68,11 @@ class NetworkConfig:
                 raise ValueError(
                     f"{name} must be one of {', '.join(choices)}: got '{getattr(self, name)}'."
                 )
+        if self.closing_layers and self.mixing != "messages":
+            raise ValueError(
+                "closing_layers must be 0 for a network without messages: got "
+                f"{self.closing_layers}. Set network.mixing=messages."
+            )
         if self.told_rates and (self.kind == "continuous" or self.encoder_layers == 0):
             raise ValueError(
                 "told_rates must be false for a network without encoder layers, or a continuous "

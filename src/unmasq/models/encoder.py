@@ -1,5 +1,6 @@
 """The recurrent encoder: frames of check bits in, one hidden state for each check out."""
 
+import dataclasses
 from collections.abc import Callable
 
 import equinox as eqx
@@ -13,6 +14,8 @@ from unmasq.codes.symmetry import Indices, TieTable
 from unmasq.models.attention import TieExpander
 from unmasq.models.beliefs import BeliefEmbedding, BpOutcome
 from unmasq.models.blocks import Block, MessageBlock
+from unmasq.models.capacity_beliefs import CapacityBeliefs
+from unmasq.models.circuit_beliefs import CircuitBeliefs
 from unmasq.models.config import NetworkConfig
 from unmasq.models.geometry import Geometry
 from unmasq.models.messages import Wires
@@ -57,12 +60,14 @@ class RateEmbedding(eqx.Module):
 class RecurrentEncoder(eqx.Module):
     """M_r = blocks(M_{r-1} + E(s_r)) for r = 0..R; E also embeds the rates, where they are told.
 
-    Every block mixes the checks by attention A * K[r], or by messages, which know no frame.
+    Every block mixes the checks by attention A * K[r], or by messages, which know no frame. What
+    the decoder reads is `close`(M_R), of which no later frame knows.
     """
 
     embedding: CheckEmbedding
-    bp_embedding: BeliefEmbedding | None  # networks that begin with belief propagation; one frame
+    bp_embedding: BeliefEmbedding | None  # networks that begin with belief propagation
     blocks: list[Block] | list[MessageBlock]
+    closing_blocks: list[MessageBlock]  # after the last frame; none for attention
     code_weights: Float[Array, "frames V"] | None  # K[r]; None for messages or without blocks
     places: TieExpander | None  # of attention ...
     wires: Wires | None  # ... or of messages
@@ -88,22 +93,23 @@ class RecurrentEncoder(eqx.Module):
         if config.told_rates:
             self.rate_embedding = RateEmbedding(geometry.check_kinds(tied), config.width)
         if config.bp_iterations:
-            self.bp_embedding = BeliefEmbedding(
-                config.bp_iterations,
-                geometry,
-                tied,
-                config.width,
-                scaling=config.bp_scaling,
-                key=told_key,
-            )
+            self.bp_embedding = _bp_embedding(config, geometry, told_key)
         if not block_keys and geometry.layout.num_frames != 1:
             raise ValueError(
                 f"encoder_layers must be at least 1 for {geometry.layout.num_frames} frames: got 0."
             )
         self.places = self.wires = self.code_weights = None
+        self.closing_blocks = []
         if config.mixing == "messages":
             self.wires = Wires(geometry.known_tanner())
             self.blocks = [MessageBlock(config, self.wires, key=part) for part in block_keys]
+            # The norm comes first in these: after any weights, x + 0 is x; LN(x + 0) may not be.
+            closing = dataclasses.replace(config, norm="pre")
+            first_free = 2 + config.encoder_layers
+            self.closing_blocks = [
+                MessageBlock(closing, self.wires, key=jr.fold_in(key, first_free + i)).silent()
+                for i in range(config.closing_layers)
+            ]
             return
         table = geometry.check_ties(tied)
         self.places = TieExpander(table)
@@ -115,7 +121,14 @@ class RecurrentEncoder(eqx.Module):
         """What belief propagation makes of the shots, for networks that begin with it."""
         if self.bp_embedding is None:
             return None
-        return self.bp_embedding.beliefs(_frames_of(syndrome, jnp.asarray(self.grid))[0])
+        return self.bp_embedding.beliefs(_frames_of(syndrome, jnp.asarray(self.grid)))
+
+    def syndrome_of(self, bits: UInt8[Array, "frames n B"], size: int) -> UInt8[Array, "B M"]:
+        """The bits at the places of all `size` detectors."""
+        grid = jnp.asarray(self.grid).ravel()
+        flat = bits.reshape(len(grid), -1)
+        found = jnp.zeros((size, flat.shape[1]), bits.dtype)
+        return found.at[jnp.where(grid < 0, size, grid)].set(flat, mode="drop").T
 
     def __call__(
         self,
@@ -158,14 +171,14 @@ class RecurrentEncoder(eqx.Module):
         bits = _frames_of(syndrome, grid)
         state = self.blank(syndrome.shape[0])
         outcome = outcome or self.run_bp(syndrome)
-        if self.bp_embedding is not None and outcome is not None:
-            state = self.bp_embedding(outcome.features)
-            bits = outcome.residual[None]
+        beliefs = None
+        if outcome is not None:
+            bits, beliefs = outcome.residual[:frames], outcome.features[:frames]
         numbers = jnp.arange(frames, dtype=jnp.int32)
         # Unrolled: a loop would keep the compiler from fusing across frames.
         weights = None if self.code_weights is None else self.code_weights[:count]
         rates = None if self.rates is None else self.rates[:count]
-        return jax.lax.scan(step, state, (numbers, bits, weights, rates), unroll=frames)
+        return jax.lax.scan(step, state, (numbers, bits, weights, rates, beliefs), unroll=frames)
 
     def blank(self, shots: int) -> Float[Array, "n B d"]:
         """The hidden state before the first frame."""
@@ -178,9 +191,12 @@ class RecurrentEncoder(eqx.Module):
         bits: UInt8[Array, "n B"],
         weights: Float[Array, " V"] | None = None,
         rates: Float[Array, "n S F"] | None = None,
+        beliefs: Float[Array, "S F B"] | None = None,
     ) -> Float[Array, "n B d"]:
         """M_r from M_{r-1} and the bits of frame r; `weights` is K[r], which messages lack."""
         state = state + self.embedding(bits)
+        if self.bp_embedding is not None and beliefs is not None:
+            state = state + self.bp_embedding(beliefs, len(state))
         if self.rate_embedding is not None and rates is not None:
             state = state + self.rate_embedding(rates)
         for block in self.blocks:
@@ -191,6 +207,34 @@ class RecurrentEncoder(eqx.Module):
                 assert self.places is not None
                 state = block(state, self.places, weights)
         return state
+
+    def close(self, state: Float[Array, "n B d"]) -> Float[Array, "n B d"]:
+        """What the decoder reads of M_r, if r is the last frame."""
+        for block in self.closing_blocks:
+            assert self.wires is not None
+            state = block(state, self.wires)
+        return state
+
+
+def _bp_embedding(config: NetworkConfig, geometry: Geometry, key: PRNGKeyArray) -> BeliefEmbedding:
+    """Beliefs on qubits for code-capacity noise, on faults for a circuit's."""
+    kinds = geometry.check_kinds(config.ties == "tied")
+    if geometry.qubits is not None:
+        qubits = CapacityBeliefs(
+            geometry.qubits, geometry.layout, config.bp_iterations, config.bp_scaling
+        )
+        return BeliefEmbedding(qubits, qubits.num_features, kinds, config.width, key=key)
+    if geometry.faults is None:
+        raise ValueError(
+            "bp_iterations must be 0 for a problem whose faults are not known: got "
+            f"{config.bp_iterations}. Set network.bp_iterations=0."
+        )
+    faults = CircuitBeliefs(
+        geometry.faults, config.bp_iterations, config.bp_scaling, config.bp_memory
+    )
+    told = np.unique(kinds[geometry.faults.sites], return_inverse=True)[1].astype(np.int32)
+    sites = geometry.faults.sites
+    return BeliefEmbedding(faults, faults.num_features, told, config.width, sites)
 
 
 def _first_code_weights(

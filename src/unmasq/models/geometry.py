@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from unmasq.codes.symmetry import Indices, Symmetry, TieTable, free_ties
 from unmasq.codes.tanner_graph import TannerGraph
 from unmasq.models.config import NetworkConfig
+from unmasq.problems.fault_graph import FaultGraph, fault_graph
 from unmasq.problems.frames import check_correlations
 from unmasq.problems.pauli_channel import Qubits, qubits_of
 from unmasq.problems.problem import DecodingProblem, Layout
@@ -24,13 +25,25 @@ class Geometry:
     layout: Layout
     num_logicals: int
     symmetry: Symmetry | None
-    qubits: Qubits | None = None  # for networks that begin with belief propagation
+    qubits: Qubits | None = None  # for networks that begin with belief propagation ...
+    faults: FaultGraph | None = None  # ... under code-capacity noise, or a circuit's
     tanner: TannerGraph | None = None  # for networks that pass messages
     rates: NominalRates | None = None  # for networks that are told other ones
 
     @staticmethod
     def of(problem: DecodingProblem) -> "Geometry":
         return Geometry(problem.layout, problem.num_logicals, problem.symmetry)
+
+    def on(self, problem: DecodingProblem, layout: Layout) -> "Geometry":
+        """The same network's, for a problem of other rounds, whose detectors stand so."""
+        types = dataclasses.replace(layout, check_type=self.layout.check_type)
+        faults = None
+        if self.faults is not None:
+            basis = "XZ"[int(types.check_type[self.faults.sites[0]])]
+            there = dataclasses.replace(problem, layout=types, basis=basis, symmetry=None)
+            faults = fault_graph(there, self.symmetry, self.faults)
+        rates = None if self.rates is None else self.rates.on(layout)
+        return dataclasses.replace(self, layout=types, faults=faults, rates=rates)
 
     @property
     def num_detectors(self) -> int:
@@ -90,6 +103,8 @@ def geometry_for(config: NetworkConfig, problem: DecodingProblem) -> Geometry:
         geometry = dataclasses.replace(geometry, rates=NominalRates.of(problem))
     if config.bp_iterations and problem.noise == "code-capacity":
         return dataclasses.replace(geometry, qubits=qubits_of(problem))
+    if config.bp_iterations:
+        return dataclasses.replace(geometry, faults=fault_graph(problem, problem.symmetry))
     return geometry
 
 

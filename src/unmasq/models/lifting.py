@@ -27,10 +27,14 @@ ENCODER, DECODER, CHECK_ATTENTION, LOGICAL_ATTENTION = PARTS = (
     "attention among checks",
     "attention of logicals",
 )
-_MATRICES = re.compile(r"encoder\.blocks\.\d+\.mixing\.(reduce|to_qubits|to_checks)\.(\d+)\.weight")
+_MATRICES = re.compile(
+    r"encoder\.(?:closing_)?blocks\.\d+\.mixing\.(reduce|to_qubits|to_checks)\.(\d+)\.weight"
+)
 _ATTENTION = re.compile(r"blocks\.\d+\.mixing\.attention|place_weights\.\d+")
 RATES = "encoder.rate_embedding.weight"
-_BY_KIND = ("encoder.embedding.table", "encoder.told.weight", RATES)
+BELIEFS = "encoder.told.weight"
+LAYERS = {"encoder_layers": "blocks", "closing_layers": "closing_blocks"}  # see `models.growing`
+_BY_KIND = ("encoder.embedding.table", RATES)
 
 
 class NotLiftableError(ValueError):
@@ -105,8 +109,10 @@ def _require_likeness(old: NetworkConfig, new: NetworkConfig) -> None:
         )
     for field in dataclasses.fields(NetworkConfig):
         ours, theirs = getattr(new, field.name), getattr(old, field.name)
-        told_now = field.name == "told_rates" and ours  # the others are a start, its own are 0
-        if ours != theirs and not told_now:
+        # What the network is told of besides is 0 at first: the others are a start.
+        told_now = field.name == "told_rates" and ours
+        told_now |= field.name.startswith("bp_") and not old.bp_iterations
+        if ours != theirs and not told_now and field.name not in LAYERS:
             raise NotLiftableError(
                 f"network.{field.name} must be that of the weights to start from, {theirs}: "
                 f"got {ours}. Use --set network.{field.name}={theirs}, or train from nothing."
@@ -154,6 +160,8 @@ class _Pieces:
                 yield name, self._side.origin, ...
             else:
                 yield from ((name, label, (..., i)) for i, label in enumerate(self._ties))
+        elif name == BELIEFS:  # slots of faults differ from code to code
+            yield name, self._side.origin, ...
         elif name in _BY_KIND:
             for i, kind in enumerate(self._kinds):
                 yield name, kind, i

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Float32, Int, Int32, PRNGKeyArray, UIn
 
 from unmasq.diffusion.masking import NUM_TOKENS
 from unmasq.models.attention import TieExpander
+from unmasq.models.beliefs import BpOutcome
 from unmasq.models.blocks import Block
 from unmasq.models.config import NetworkConfig
 from unmasq.models.encoder import RecurrentEncoder
@@ -99,18 +100,20 @@ class MaskedDenoiser(eqx.Module):
         return self.encoder(syndrome, last_frame)
 
     def begin(
-        self, syndrome: UInt8[Array, "B M"], sources: Int32[Array, "E n"] | None = None
+        self,
+        syndrome: UInt8[Array, "B M"],
+        sources: Int32[Array, "E n"] | None = None,
+        outcome: BpOutcome | None = None,
     ) -> EncodedShots:
         """Encodes shots; says what the denoiser's logicals are, if not the shots' own.
 
-        With `sources`, each shot is seen in E ways: see `recall`.
+        With `sources`, each shot is seen in E ways: see `recall`. `outcome` where it is known.
         """
-        outcome = self.encoder.run_bp(syndrome)
+        outcome = outcome or self.encoder.run_bp(syndrome)
         memory = self.recall(self.encoder(syndrome, outcome=outcome), sources)
         if outcome is None:
             return EncodedShots(memory, syndrome, None)
-        (sites,) = self.encoder.grid  # one frame: the detector at each site
-        residual = jnp.zeros_like(syndrome).at[:, sites].set(outcome.residual.T)
+        residual = self.encoder.syndrome_of(outcome.residual, syndrome.shape[1])
         return EncodedShots(memory, residual, outcome.guess)
 
     def guess(self, syndrome: UInt8[Array, "B M"]) -> Guess | None:
@@ -118,16 +121,19 @@ class MaskedDenoiser(eqx.Module):
         outcome = self.encoder.run_bp(syndrome)
         if outcome is None:
             return None
-        return Guess(outcome.guess, jnp.all(outcome.residual == 0, axis=0))
+        return Guess(outcome.guess, outcome.solved)
 
     def recall(
         self, encoded: Float[Array, "n B d"], sources: Int32[Array, "E n"] | None = None
     ) -> Float[Array, "rows S d"]:
         """What `denoise` reads of encoded shots: once per shot, however often it is asked.
 
+        Here their last frame is known to be the last one: the encoder's closing blocks follow it.
+
         With `sources`, each shot is seen in E ways (S = B E, shots outermost): check i of the e-th
         is check `sources[e, i]` of the shot.
         """
+        encoded = self.encoder.close(encoded)
         if not self.still:
             return encoded if sources is None else moved(encoded, sources)
         found = [

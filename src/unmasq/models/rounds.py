@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from unmasq.models.circuit_beliefs import CircuitBeliefs
 from unmasq.models.geometry import Geometry
 from unmasq.models.masked import MaskedDenoiser
 
@@ -26,6 +27,12 @@ def for_rounds(network: MaskedDenoiser, geometry: Geometry) -> MaskedDenoiser:
             f"got {wanted[0]} and {wanted[1]}."
         )
     grid = jnp.asarray(geometry.layout.grid())
+    if geometry.faults is not None and network.encoder.bp_embedding is not None:
+        beliefs = network.encoder.bp_embedding.beliefs
+        assert isinstance(beliefs, CircuitBeliefs)  # with faults
+        network = eqx.tree_at(
+            lambda net: net.encoder.bp_embedding.beliefs, network, beliefs.on(geometry.faults)
+        )
     if trained is None:
         return eqx.tree_at(lambda net: net.encoder.grid, network, grid)
     last = len(trained) - 1

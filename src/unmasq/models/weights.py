@@ -20,6 +20,7 @@ from unmasq.files.weight_file import (
     write_weight_file,
 )
 from unmasq.models import Denoiser, Geometry, NetworkConfig, network_shapes, on_device
+from unmasq.problems.fault_graph import FaultGraph
 from unmasq.problems.pauli_channel import Qubits
 from unmasq.problems.problem_file import MAX_ROWS
 from unmasq.problems.rates import NominalRates
@@ -107,6 +108,8 @@ def save_weights(
     facts, arrays = write_sites(Sites(geometry.layout, geometry.symmetry, geometry.tanner))
     if geometry.qubits is not None:
         arrays |= {f"qubits.{name}": getattr(geometry.qubits, name) for name in _QUBITS}
+    if geometry.faults is not None:
+        arrays |= {f"faults.{name}": getattr(geometry.faults, name) for name in _FAULTS}
     if geometry.rates is not None:
         arrays["rates.nominal"] = geometry.rates.sums
     if translates is not None:
@@ -142,8 +145,9 @@ def _require_sizes(file: WeightFile, config: NetworkConfig) -> None:
         logicals = len(file.arrays["symmetry.basis_tokens"])
     elif config.kind == "masked":
         logicals = math.isqrt(numbers)  # attention among them has weights of its own
+    layers = config.encoder_layers + config.closing_layers + config.decoder_layers
     for name, size, most in (
-        ("layers", config.encoder_layers + config.decoder_layers, len(file.weights)),
+        ("layers", layers, len(file.weights)),
         ("num_frames", file.header["num_frames"], MAX_ROWS),
         ("num_logicals", file.header["num_logicals"], logicals),
     ):
@@ -152,6 +156,7 @@ def _require_sizes(file: WeightFile, config: NetworkConfig) -> None:
 
 
 _QUBITS = ("of_checks", "logicals_of_x", "logicals_of_z")
+_FAULTS = ("sites", "around", "looks", "logicals", "odds")
 
 
 def _geometry_from(arrays: Arrays, header: Header) -> Geometry:
@@ -159,10 +164,13 @@ def _geometry_from(arrays: Arrays, header: Header) -> Geometry:
     qubits = None
     if "qubits.of_checks" in arrays:
         qubits = Qubits(*(arrays[f"qubits.{name}"] for name in _QUBITS))
+    faults = None
+    if "faults.around" in arrays:
+        faults = FaultGraph(*(arrays[f"faults.{name}"] for name in _FAULTS))
     rates = None
     if header["network"].get("told_rates"):
         rates = NominalRates(layout, arrays["rates.nominal"])
-    return Geometry(layout, header["num_logicals"], symmetry, qubits, tanner, rates)
+    return Geometry(layout, header["num_logicals"], symmetry, qubits, faults, tanner, rates)
 
 
 def _translates_from(arrays: Mapping[str, np.ndarray], geometry: Geometry) -> Translates | None:

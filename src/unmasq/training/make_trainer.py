@@ -6,13 +6,13 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 from unmasq.models import (
     MaskedDenoiser,
     build_network,
+    for_rounds,
     geometry_for,
     initial_code_weights,
 )
@@ -49,6 +49,11 @@ def make_trainer(
     ranges = frame_ranges(config, problem.layout.num_frames)  # refuses stages that do not fit
     if config.objective == "continuous" and ranges[0].first < problem.layout.num_frames - 1:
         raise ValueError("stages must be empty for a continuous network: it has no frames.")
+    if config.network.bp_iterations and ranges[0].first < problem.layout.num_frames - 1:
+        raise ValueError(
+            "stages must be empty for a network that begins with belief propagation, which sees "
+            f"all frames at once: got {len(config.stages)} stages. Set stages=[]."
+        )
     geometry = geometry_for(config.network, problem)
     weights = initial_code_weights(problem) if config.network.has_code_weights else None
     network = build_network(config.network, geometry, weights, key=jr.key(config.seed))
@@ -83,8 +88,7 @@ def make_trainer(
         views = None
         if translates is not None:
             views = Views(dataclasses.replace(translates, check=other.layout.check))
-        grid = jnp.asarray(other.layout.grid())
-        moved = eqx.tree_at(lambda network: network.encoder.grid, fixed, grid)
+        moved = for_rounds(fixed, geometry.on(other, other.layout))
         sampler, told = sampled(other, False)
         return Experiment(sampler, moved, views, told)
 

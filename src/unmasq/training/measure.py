@@ -8,9 +8,8 @@ from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 from unmasq.decoding.identity import Identity
 from unmasq.evaluation.contenders import Contender
 from unmasq.evaluation.jobs import Bench, Job
-from unmasq.models import Denoiser
+from unmasq.models import Denoiser, geometry_for
 from unmasq.problems.problem import DecodingProblem
-from unmasq.problems.rates import NominalRates
 from unmasq.shots.sampling import CHUNK_SHOTS
 from unmasq.training.config import TrainConfig
 from unmasq.training.update import training_steps
@@ -35,9 +34,9 @@ def error_counts(
         problem.num_detectors,
         problem.num_logicals,
     )
-    told = NominalRates.of(problem) if config.network.told_rates else None
     asking = Asking(dtype=config.compute_dtype)
-    ways = {"failures": DiffusionDecoder(network, identity, asking, rates=told)}
+    geometry = geometry_for(config.network, problem)
+    ways = {"failures": DiffusionDecoder(network, identity, asking, geometry=geometry)}
     if config.objective == "masked":
         ways["failures_T1"] = ways["failures"].with_steps(1)
     whole = -(-shots // CHUNK_SHOTS) * CHUNK_SHOTS

@@ -42,7 +42,8 @@ def learning_rates(config: OptimizerConfig, weights: PyTree) -> PyTree:
 def _rules(config: OptimizerConfig, weights: PyTree) -> PyTree:
     def rule(path: tuple, leaf: Array) -> str:
         names = [getattr(key, "name", "") for key in path]
-        matrix = leaf.ndim == 2 and names[-1] == "weight" and "blocks" in names
+        in_block = not {"blocks", "closing_blocks"}.isdisjoint(names)
+        matrix = leaf.ndim == 2 and names[-1] == "weight" and in_block
         return "muon" if config.kind == "muon" and matrix else "adamw"
 
     return jax.tree_util.tree_map_with_path(rule, weights)

@@ -1,22 +1,30 @@
 """Which shots of a pool are trained on: mostly those that belief propagation does not solve."""
 
+import jax
 import jax.numpy as jnp
 
 from unmasq.models import MaskedDenoiser
+from unmasq.models.beliefs import BpOutcome
 from unmasq.shots.sampling import Shots
 
 
-def unsolved_first(network: MaskedDenoiser, shots: Shots, count: int, doubted: int = 0) -> Shots:
+def unsolved_first(
+    network: MaskedDenoiser, shots: Shots, count: int, doubted: int = 0
+) -> tuple[Shots, BpOutcome]:
     """So many of the shots: those that belief propagation leaves unsolved, then others.
 
     Before them come `doubted` solved ones, those with the heaviest guesses: a guess that explains
     the syndrome and is wrong is mostly heavy. The choice is by the syndrome alone, so what it says
-    about the logicals stays true.
+    about the logicals stays true. With them what belief propagation made of them.
     """
     outcome = network.encoder.run_bp(shots.syndrome)
     assert outcome is not None  # or else the configuration has no pool
-    solved = jnp.all(outcome.residual == 0, axis=0)
-    heaviest = jnp.argsort(jnp.where(solved, -outcome.weight, 1))[:doubted]
-    turn = solved.astype(jnp.int32)
+    heaviest = jnp.argsort(jnp.where(outcome.solved, -outcome.weight, 1))[:doubted]
+    turn = outcome.solved.astype(jnp.int32)
     chosen = jnp.argsort(turn.at[heaviest].add(-2 * turn[heaviest]))[:count]
-    return Shots(shots.syndrome[chosen], shots.logicals[chosen])
+    found = BpOutcome(
+        outcome.features[..., chosen],
+        outcome.residual[..., chosen],
+        *jax.tree.map(lambda each: each[chosen], tuple(outcome[2:])),
+    )
+    return Shots(shots.syndrome[chosen], shots.logicals[chosen]), found

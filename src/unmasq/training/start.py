@@ -1,4 +1,7 @@
-"""Weights to start a run from: those of the same problem as they are, those of another lifted."""
+"""Weights to start a run from: those of the same problem as they are, those of another lifted.
+
+Networks of messages may have more layers than the weights: see `models.growing`.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +12,8 @@ from unmasq.decoding.model_store import find_model
 from unmasq.files.array_file import Arrays
 from unmasq.files.weight_file import glance_at
 from unmasq.models import Denoiser, geometry_for
-from unmasq.models.lifting import RATES, Side, fate_table, lifted
+from unmasq.models.growing import grown
+from unmasq.models.lifting import BELIEFS, RATES, Side, fate_table, lifted
 from unmasq.models.tie_names import Origin
 from unmasq.models.weights import load_weights, named_arrays, with_weights
 from unmasq.problems.problem import DecodingProblem
@@ -31,18 +35,21 @@ def started(
     say: Callable[[str], None],
 ) -> tuple[Denoiser, Arrays]:
     """The network with weights from `init`, and those weights as they were."""
-    arrays = load_average(init)
+    start = load_average(init)
+    network, arrays, added, words = grown(network, start)
     fresh = named_arrays(eqx.filter(network, eqx.is_inexact_array))
     source = _source(init) if config.network.mixing == "messages" else None
     if source is None or source[1] == problem.structure_id:
-        untold = {name: fresh[name] for name in (RATES,) if name in fresh}  # 0: told nothing yet
-        return with_weights(network, {**untold, **arrays}), arrays
+        untold = {name: fresh[name] for name in (RATES, BELIEFS) if name in fresh}  # 0 at first
+        for line in words:
+            say(line)
+        return with_weights(network, {**untold, **added, **arrays}), start
     new = Side(config.network, geometry_for(config.network, problem), _origin(problem))
     found, shares = lifted(source[0], arrays, new, fresh)
     say(f"lifting {_named(source[0])} to {_named(new)}")
-    for line in fate_table(shares):
+    for line in [*words, *fate_table(shares)]:
         say(line)
-    return with_weights(network, found), arrays
+    return with_weights(network, found), start
 
 
 def _source(init: Path) -> tuple[Side, str] | None:

@@ -11,6 +11,7 @@ import jax.random as jr
 from jaxtyping import Array, Int32, PRNGKeyArray, UInt8
 
 from unmasq.models import MaskedDenoiser
+from unmasq.models.beliefs import BpOutcome
 from unmasq.models.views import Views, repeated
 from unmasq.shots.sampling import Shots
 from unmasq.training.config import TrainConfig
@@ -24,6 +25,7 @@ def masked_views(
     views: Views | None,
     config: TrainConfig,
     num_steps: int,
+    outcome: BpOutcome | None = None,
     *,
     keys: Sequence[PRNGKeyArray],
 ) -> tuple[Array, UInt8[Array, "S K"], int]:
@@ -36,11 +38,15 @@ def masked_views(
     masks = config.masks_per_shot
     if views is None or shots.logicals.ndim == 3:
         masks = min(masks, num_steps)  # with T = 1 all are alike
-        memory, targets, _ = _targets(network, *shots, frames, config.frames, frame_key)
+        memory, targets, _ = _targets(
+            network, *shots, frames, config.frames, frame_key, None, outcome
+        )
         return *repeated(memory, targets, masks), masks
     elements = jr.randint(view_key, (masks,), 0, views.order)
     sources = views.sources[elements]
-    memory, own, syndrome = _targets(network, *shots, frames, config.frames, frame_key, sources)
+    memory, own, syndrome = _targets(
+        network, *shots, frames, config.frames, frame_key, sources, outcome
+    )
     return memory, views(own, syndrome, elements), masks
 
 
@@ -52,6 +58,7 @@ def _targets(
     which: str,
     key: PRNGKeyArray,
     sources: Int32[Array, "E n"] | None = None,
+    outcome: BpOutcome | None = None,
 ) -> tuple[Array, UInt8[Array, "S K"], UInt8[Array, "B M"]]:
     """What the denoiser reads, logicals to predict, frames folded into shots; their syndrome.
 
@@ -59,7 +66,7 @@ def _targets(
     `sources`, are of the last frame.
     """
     if logicals.ndim == 2:
-        memory, residual, guess = network.begin(syndrome, sources)
+        memory, residual, guess = network.begin(syndrome, sources, outcome)
         return memory, logicals if guess is None else logicals ^ guess, residual
     if which == "random":
         frame = jr.randint(key, (syndrome.shape[0],), frames.first, frames.last + 1)

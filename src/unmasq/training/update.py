@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float32, Int32, PRNGKeyArray, PyTree
 from unmasq.diffusion.gaussian import betas
 from unmasq.diffusion.masking import require_divisor
 from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
+from unmasq.models.beliefs import BpOutcome
 from unmasq.models.views import Views
 from unmasq.shots.drift import ToldRates
 from unmasq.shots.sampling import Shots, ShotSampler
@@ -190,15 +191,16 @@ class Trainer:
         shots = sampler(p, drift, key=shot_key)
         if told is not None and drift is not None:
             fixed = fixed.told(told(sampler.channel_strengths(p, drift), drift.sites))
+        outcome = None
         if config.pool > 1:
             network = eqx.combine(state.weights, fixed)
             doubted = round(config.doubted * config.batch_size)
-            shots = unsolved_first(network, shots, config.batch_size, doubted)
+            shots, outcome = unsolved_first(network, shots, config.batch_size, doubted)
         shots = jax.lax.with_sharding_constraint(shots, self._by_shot)
 
         def loss_of(weights: PyTree) -> Float32[Array, ""]:
             network = cast_floats(eqx.combine(weights, fixed), jnp.dtype(config.compute_dtype))
-            return self.loss(network, shots, frames, views, key=loss_key)
+            return self.loss(network, shots, frames, views, outcome, key=loss_key)
 
         loss, gradients = jax.value_and_grad(loss_of)(state.weights)
         # optax mixes dtypes and ranks, which our tests forbid.
@@ -227,6 +229,7 @@ class Trainer:
         shots: Shots,
         frames: FrameRange,
         views: Views | None = None,
+        outcome: BpOutcome | None = None,
         *,
         key: PRNGKeyArray,
     ) -> Float32[Array, ""]:
@@ -235,7 +238,7 @@ class Trainer:
             return continuous_objective(network, *shots, self.num_steps, key=key)
         *mask_keys, loss_key = jr.split(key, 3)
         memory, targets, masks = masked_views(
-            network, shots, frames, views, self.config, self.num_steps, keys=mask_keys
+            network, shots, frames, views, self.config, self.num_steps, outcome, keys=mask_keys
         )
         if self.config.objective == "autoregressive":
             loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
