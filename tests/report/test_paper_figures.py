@@ -11,6 +11,7 @@ from unmasq.evaluation.counts import Counts, Point
 from unmasq.evaluation.failures import Flags
 from unmasq.evaluation.stats_file import StatsFile
 from unmasq.report.paper_figures import PAPER_FIGURES, panel_figure, paper_figure, paper_numbers
+from unmasq.report.paper_page import rows_block
 from unmasq.report.results_folder import ResultsFolder
 from unmasq.report.stored_figures import stored_figures
 
@@ -78,6 +79,33 @@ def test_rates_against_steps_take_the_network_from_both_files(folder):
     np.testing.assert_allclose(container[0].get_xdata(orig=False), [1, 6, 12])
     np.testing.assert_allclose(container[0].get_ydata(orig=False), [0.07, 0.07, 0.05])
     assert {row[0] for row in shown.rows} == {"bb72-circuit.csv", "bb72-ways.csv"}
+
+
+def test_a_network_that_is_only_asked_where_its_guess_fails_is_shown_so(tmp_path):
+    """Alone it is the network; beside counts of every shot it is another way of asking."""
+    hidden = {"decoder": "unmasq-01234567,tau=4,guess", "model_hash": TRAINED["model_hash"]}
+    for p in (0.003, 0.006):
+        add(
+            tmp_path / "bb72-circuit.csv",
+            5,
+            p=p,
+            asking=Asking(threshold=4.0, guess=True),
+            **hidden,
+        )
+    folder = ResultsFolder(tmp_path)
+    _, shown = panel_figure(A, folder)
+    assert [row[1] for row in shown.rows] == [hidden["decoder"]] * 2
+    assert "unmasq" not in shown.missing
+    assert "Not measured" not in rows_block("bb72-circuit.csv; unmasq", folder, [])
+    add(tmp_path / "bb72-circuit.csv", 9, asking=Asking(num_steps=12), **TRAINED)
+    _, shown = panel_figure(A, ResultsFolder(tmp_path))
+    assert [row[1] for row in shown.rows] == ["unmasq-01234567"]
+    for steps in (1, 6):
+        asked = {**hidden, "decoder": f"unmasq-01234567,T={steps},guess"}
+        asking = Asking(num_steps=steps, guess=True)
+        add(tmp_path / "bb72-ways.csv", 7, asking=asking, **asked)
+    _, shown = panel_figure(B, ResultsFolder(tmp_path))
+    assert len(shown.rows) == 3
 
 
 def test_latencies_are_drawn_where_single_shots_were_kept(folder):

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from unmasq.evaluation.counts import Counts
 from unmasq.report.figures import legend_entries, rates_note, with_grid
-from unmasq.report.names import NETWORK, decoder_label, is_network
+from unmasq.report.names import NETWORK, decoder_label, is_network, usual_name
 from unmasq.report.panels import (
     draw_latencies,
     draw_missing,
@@ -106,12 +106,12 @@ def show_rates(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     """Error rate against p, networks as they were trained."""
     counts = [
         (name, c)
-        for name in folder.files(*panel.files)
-        for c in folder.counts(name)
-        if _is_chosen(panel, folder, c.point.decoder)
+        for name, usual, c in _usual_counts(panel, folder)
+        if _is_chosen(panel, folder, usual)
     ]
     published = folder.published.get(panel.files[0].removesuffix(".csv"))
-    missing = _missing(panel, folder, [c.point.decoder for _, c in counts])
+    drawn = [c.point.decoder for _, c in counts]
+    missing = _missing(panel, folder, drawn)
     if not counts:
         return Shown([], "", missing)
     draw_rates(axes, [c for _, c in counts], names=folder.names, published=published)
@@ -122,9 +122,8 @@ def show_steps(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     """Error rate against T, of networks that were asked with three values of T or more."""
     counts = [
         (name, c)
-        for name in folder.files(*panel.files)
-        for c in folder.counts(name)
-        if c.point.decoder.partition(",")[0] not in folder.names and c.point.asked_in_steps
+        for name, usual, c in _usual_counts(panel, folder)
+        if usual.partition(",")[0] not in folder.names and _is_asked_in_steps(c, usual)
     ]
     swept = {c.point.p for _, c in counts if c.point.num_steps == 1}
     counts = [(name, c) for name, c in counts if c.point.p in swept]
@@ -181,6 +180,21 @@ def _is_told(one: Times) -> bool:
     """The first, the last and the adaptive way of asking: a panel against p has room for these."""
     _, _, way = one.decoder.partition(",")
     return way in ("", "T=1") or way.startswith("tau=")
+
+
+def _usual_counts(panel: Panel, folder: ResultsFolder) -> list[tuple[str, str, Counts]]:
+    """File, usual name and counts of all points of the panel's files."""
+    found = [(name, c) for name in folder.files(*panel.files) for c in folder.counts(name)]
+    decoders = {c.point.decoder for _, c in found}
+    return [(name, usual_name(c.point.decoder, decoders), c) for name, c in found]
+
+
+def _is_asked_in_steps(counts: Counts, usual: str) -> bool:
+    """In T steps and no other way, but for a guess that is the network's own way."""
+    if counts.point.asked_in_steps:
+        return True
+    _, *ways = usual.split(",")
+    return counts.point.num_steps is not None and all(way.startswith("T=") for way in ways)
 
 
 def _is_chosen(panel: Panel, folder: ResultsFolder, decoder: str) -> bool:

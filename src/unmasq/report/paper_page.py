@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from unmasq.decoding.model_store import ModelFile
-from unmasq.report.names import NETWORK, decoder_label, is_network
+from unmasq.report.names import NETWORK, decoder_label, is_network, usual_name
 from unmasq.report.paper_tables import budget, networks_table, place_weights_note, training_table
 from unmasq.report.results_folder import ResultsFolder
 
@@ -67,19 +67,20 @@ def rows_block(words: str, folder: ResultsFolder, models: Sequence[ModelFile]) -
     """Counts of some files, decoders and p."""
     files, decoders, *rest = ([*part.split()] for part in words.split(";"))
     wanted = {float(p) for p in rest[0]} if rest else None
+    stored = [(name, c) for name in folder.files(*files) for c in folder.counts(name)]
+    words_for = _words_for([c.point.decoder for _, c in stored], folder)
     counts = [
         (name, c)
-        for name in folder.files(*files)
-        for c in folder.counts(name)
+        for name, c in stored
         if c.shots > c.discards
         and (wanted is None or c.point.p in wanted)
-        and _word_for(c.point.decoder, folder) in decoders
+        and words_for[c.point.decoder] in decoders
     ]
-    missing = _absent(files, decoders, {_word_for(c.point.decoder, folder) for _, c in counts})
+    missing = _absent(files, decoders, {words_for[c.point.decoder] for _, c in counts})
     if not counts:
         return missing
     order = {name: number for number, name in enumerate(decoders)}
-    counts.sort(key=lambda pair: (pair[1].point.p, order[_word_for(pair[1].point.decoder, folder)]))
+    counts.sort(key=lambda pair: (pair[1].point.p, order[words_for[pair[1].point.decoder]]))
     networks = {c.point.decoder.partition(",")[0] for _, c in counts if c.point.model_hash}
     unnamed = networks - set(folder.names)
     head = ["p", "decoder", "failures / shots", "rate per shot [95 %]", "file"]
@@ -109,13 +110,10 @@ def _trained(networks: Sequence[str], folder: ResultsFolder, models: Sequence[Mo
 def times_block(words: str, folder: ResultsFolder) -> str:
     """Times of single shots."""
     files, decoders = ([*part.split()] for part in words.split(";"))
-    times = [
-        (name, one)
-        for name in folder.files(*files)
-        for one in folder.times(name)
-        if _word_for(one.decoder, folder) in decoders
-    ]
-    missing = _absent(files, decoders, {_word_for(one.decoder, folder) for _, one in times})
+    stored = [(name, one) for name in folder.files(*files) for one in folder.times(name)]
+    words_for = _words_for([one.decoder for _, one in stored], folder)
+    times = [(name, one) for name, one in stored if words_for[one.decoder] in decoders]
+    missing = _absent(files, decoders, {words_for[one.decoder] for _, one in times})
     if not times:
         return missing
     head = ["decoder", "p", "mean", "median", "99 %", "slowest (ms)", "shots", "on", "file"]
@@ -133,12 +131,14 @@ def times_block(words: str, folder: ResultsFolder) -> str:
     return _table(head, rows) + (f"\n{missing}" if missing else "")
 
 
-def _word_for(decoder: str, folder: ResultsFolder) -> str:
+def _words_for(decoders: Collection[str], folder: ResultsFolder) -> dict[str, str]:
     """'unmasq,T=6' for 'unmasq-<hash8>,T=6' unless names.json has words; baselines as they are."""
-    base, comma, way = decoder.partition(",")
-    if not is_network(decoder):
-        return decoder
-    return f"{folder.names.get(base, NETWORK).replace(' ', '_')}{comma}{way}"
+    found = {}
+    for decoder in decoders:
+        base, comma, way = usual_name(decoder, decoders).partition(",")
+        word = folder.names.get(base, NETWORK).replace(" ", "_")
+        found[decoder] = f"{word}{comma}{way}" if is_network(decoder) else decoder
+    return found
 
 
 def _absent(files: Sequence[str], decoders: Sequence[str], found: Collection[str]) -> str:

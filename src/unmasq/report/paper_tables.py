@@ -185,8 +185,11 @@ def _training_row(
     what: str, recipe: Mapping[str, Any], time: str, card: Mapping[str, Any] | None = None
 ) -> list[str]:
     runs = [] if card is None else [*card.get("history", []), card]
-    updates = sum(run["updates"] for run in runs) if runs else recipe["num_updates"]
-    samples = sum(run["samples"] for run in runs) if runs else updates * recipe["batch_size"]
+    runs = runs or [{"updates": recipe["num_updates"], **_samples_of(recipe)}]
+    updates, samples = (
+        sum(run[key] for run in runs) if all(run.get(key) for run in runs) else None
+        for key in ("updates", "samples")
+    )
     noise = recipe["noise"]
     trained_at = f"{noise['p']:g}"
     if noise["low"] < 1:
@@ -198,11 +201,15 @@ def _training_row(
         _learning_rate(recipe["optimizer"]),
         trained_at,
         _stages(recipe),
-        f"{updates:,}",
-        f"{samples / 1e6:,.0f} M",
+        "" if updates is None else f"{updates:,}",
+        "" if samples is None else f"{samples / 1e6:,.0f} M",
         time if card is None else budget(card).partition(",")[0],
         "" if card is None else str(recipe["seed"]),
     ]
+
+
+def _samples_of(recipe: Mapping[str, Any]) -> dict[str, int]:
+    return {"samples": recipe["num_updates"] * recipe["batch_size"]}
 
 
 def _stages(recipe: Mapping[str, Any]) -> str:
