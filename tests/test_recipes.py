@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unmasq.codes import get_code
-from unmasq.models import Geometry, build_network
+from unmasq.models import Geometry, build_network, geometry_for
 from unmasq.models.catalogue_geometries import capacity_geometry, memory_geometry
 from unmasq.problems.building import problem_from_code
 from unmasq.recipes import RECIPES, get_recipe
@@ -26,6 +26,9 @@ def geometry_of(recipe):
     if problem.noise == "code-capacity":
         return capacity_geometry(problem.code)
     rounds = problem.rounds or get_code(problem.code).distance
+    if recipe.network.bp_iterations:
+        built = problem_from_code(get_code(problem.code), "circuit", 0.003, rounds, problem.basis)
+        return geometry_for(recipe.network, built)
     return memory_geometry(problem.code, rounds, problem.basis)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from unmasq.codes import get_code
 from unmasq.models import Geometry, NetworkConfig, build_network, geometry_for
-from unmasq.models.beliefs import ASSUMED_P, BeliefEmbedding, Beliefs, feature_iterations
+from unmasq.models.beliefs import BeliefEmbedding
+from unmasq.models.capacity_beliefs import ASSUMED_P, CapacityBeliefs, feature_iterations
 from unmasq.models.quaternary import QubitOdds, bp4_on_the_way, min_sum, neighbours_of, run_bp4
 from unmasq.models.weights import load_weights, save_weights
 from unmasq.problems.building import problem_from_code
@@ -50,15 +51,21 @@ def found(channel, shots):
     )
 
 
+def _beliefs(geometry, iterations):
+    return CapacityBeliefs(geometry.qubits, geometry.layout, iterations, CONFIG.bp_scaling)
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_check_is_told_the_odds_of_its_own_qubits(problem, channel, shots, found, tied):
     """First those of the bit it sees, then those of the other, after each number of iterations."""
     geometry = geometry_for(CONFIG, problem)
     if not tied:
         geometry = dataclasses.replace(geometry, symmetry=None)
-    embedding = BeliefEmbedding(9, geometry, tied, 16, scaling=0.5, key=jr.key(0))
+    beliefs = _beliefs(geometry, 9)
+    kinds = geometry.check_kinds(tied)
+    embedding = BeliefEmbedding(beliefs.num_features, kinds, 16, key=jr.key(0))
     assert embedding.weight.shape == (1 if tied else 2, 37, 16)
-    features = np.asarray(eqx.filter_jit(embedding.beliefs)(shots.syndrome.T).features)
+    (features,) = np.asarray(eqx.filter_jit(beliefs)(shots.syndrome.T[None]).features)
     for check in range(18):
         qubits = geometry.qubits.of_checks[check]
         sees_z = check in channel.rows_x
@@ -70,14 +77,16 @@ def test_a_check_is_told_the_odds_of_its_own_qubits(problem, channel, shots, fou
 
 
 def test_what_is_left_is_the_sum_of_guess_and_error(problem, channel, shots, found):
-    outcome = eqx.filter_jit(Beliefs(9, geometry_for(CONFIG, problem), 0.5))(shots.syndrome.T)
+    beliefs = _beliefs(geometry_for(CONFIG, problem), 9)
+    outcome = eqx.filter_jit(beliefs)(shots.syndrome.T[None])
     x_bits, z_bits = (np.asarray(bits).astype(int) for bits in (found[-1].x_bits, found[-1].z_bits))
     guess = (channel.logicals_of_x @ x_bits + channel.logicals_of_z @ z_bits).T % 2
     np.testing.assert_array_equal(outcome.guess, guess)
     left = np.asarray(shots.syndrome).T.copy()
     left[channel.rows_x] ^= (channel.checks_x @ z_bits % 2).astype(np.uint8)
     left[channel.rows_z] ^= (channel.checks_z @ x_bits % 2).astype(np.uint8)
-    np.testing.assert_array_equal(outcome.residual, left)
+    np.testing.assert_array_equal(outcome.residual[0], left)
+    np.testing.assert_array_equal(outcome.solved, ~left.any(axis=0))
     converged = np.asarray(found[-1].converged)
     assert 0.5 < converged.mean() < 1
     assert not left[:, converged].any()
@@ -92,7 +101,7 @@ def test_missing_qubits_are_told_as_undecided(problem, shots):
     of_checks[0, 2] = -1
     qubits = dataclasses.replace(geometry.qubits, of_checks=of_checks)
     geometry = dataclasses.replace(geometry, qubits=qubits, symmetry=None)
-    features = eqx.filter_jit(Beliefs(4, geometry, 0.5))(shots.syndrome.T).features
+    (features,) = eqx.filter_jit(_beliefs(geometry, 4))(shots.syndrome.T[None]).features
     np.testing.assert_array_equal(features[0, 3::6], 0)
     assert (np.abs(features[0, 4::6]) > 0).all()
 
@@ -139,11 +148,13 @@ def test_a_denoiser_is_asked_only_through_what_says_whose_logicals_it_means(prob
     assert not callable(build_network(CONFIG, geometry_for(CONFIG, problem), key=jr.key(0)))
 
 
-def test_only_code_capacity_noise_has_them(problem):
+def test_qubits_are_those_of_code_capacity_noise(problem):
     circuit = problem_from_code(get_code("bb18"), "circuit", 0.003, 2, "X")
     assert geometry_for(CONFIG, circuit).qubits is None
-    with pytest.raises(ValueError, match="bp_iterations must be 0 for other noise"):
-        build_network(CONFIG, geometry_for(CONFIG, circuit), key=jr.key(0))
+    with pytest.raises(ValueError, match="whose faults are not known"):
+        build_network(CONFIG, Geometry.of(circuit), key=jr.key(0))
+    with pytest.raises(ValueError, match="bp_iterations must be 0 for a circuit without a known"):
+        geometry_for(CONFIG, dataclasses.replace(circuit, symmetry=None))
     plain = dataclasses.replace(CONFIG, bp_iterations=0)
     assert geometry_for(plain, problem).qubits is None
     assert build_network(plain, Geometry.of(problem), key=jr.key(0)).encoder.bp_embedding is None

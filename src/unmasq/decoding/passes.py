@@ -95,7 +95,7 @@ class Passes:
         network = self._network
         if not isinstance(network, MaskedDenoiser) or not network.knows_no_rounds:
             return False
-        return network.encoder.rates is None and network.encoder.bp_embedding is None
+        return network.encoder.rates is None and network.encoder.beliefs is None
 
     def frames(self, bits: Bits) -> list[Bits]:
         """(B, n_c) bits of each frame; 0 where a frame has no detector."""
@@ -110,7 +110,7 @@ class Passes:
                 "rates must be nominal to decode a stream: this decoder was told those of a "
                 "problem. Use the decoder as loaded, or decode whole shots."
             )
-        if isinstance(network, MaskedDenoiser) and network.encoder.bp_embedding is not None:
+        if isinstance(network, MaskedDenoiser) and network.encoder.beliefs is not None:
             raise ValueError(
                 f"model '{self._identity.name}' must read frame by frame to decode a stream: it "
                 "begins with belief propagation over all frames. Decode whole shots."

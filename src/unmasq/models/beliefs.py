@@ -1,10 +1,5 @@
-"""Belief propagation before a network: a first guess of the error, and what the network is told.
+"""Belief propagation before a network: a first guess of the error, and what the network is told."""
 
-The network decodes what the guess leaves: the syndrome of guess and error together, and the
-logicals that they flip together.
-"""
-
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -32,14 +27,12 @@ class BpOutcome(NamedTuple):
 class BeliefEmbedding(eqx.Module):
     """The features of each check as a vector, by its kind; 0 for checks without any."""
 
-    beliefs: Callable[[UInt8[Array, "frames n B"]], BpOutcome]
     weight: Float[Array, "kinds F d"]
     kind: Int32[Array | np.ndarray, " S"]
     sites: Int32[Array | np.ndarray, " S"] | None  # of the checks with features; None for all
 
     def __init__(
         self,
-        beliefs: Callable[[UInt8[Array, "frames n B"]], BpOutcome],
         num_features: int,
         kinds: Indices,
         width: int,
@@ -48,7 +41,6 @@ class BeliefEmbedding(eqx.Module):
         key: PRNGKeyArray | None = None,
     ):
         """Without a key the weights are 0: the network begins as one that is told nothing."""
-        self.beliefs = beliefs
         self.kind = kinds
         self.sites = sites
         shape = (int(kinds.max()) + 1, num_features, width)

@@ -77,7 +77,7 @@ class CircuitBeliefs(eqx.Module):
         return BpOutcome(
             jnp.moveaxis(features.reshape(-1, frames, sites, batch), 0, 2),
             bits.at[:, self.sites].set(left),
-            left.reshape(frames * sites, batch).any(axis=0) == 0,
+            found.solved,
             parity(jnp.asarray(self.logicals).astype(jnp.float32), errors.T),
             jnp.sum(found.errors, axis=0, dtype=jnp.int32),
         )

@@ -20,6 +20,7 @@ class NetworkConfig:
     biases: bool = True  # of linear maps and norms; their gradients cost passes over memory
     bp_iterations: int = 0  # of belief propagation, before all else
     bp_scaling: float = 0.5  # of its min-sum messages
+    bp_use: str = "start"  # decode what it leaves; a "hint" of odds; or "filter" what it solves
     bp_memory: float = 0.0  # gamma: how much a fault's prior is what was believed before; circuits
     place_weights: bool = False  # a trainable W beside each decoder A (A * W, W = 1 at first)
     time_width: int = 128  # d_t of the continuous denoiser
@@ -63,6 +64,7 @@ class NetworkConfig:
             ("norm", ("post", "pre")),
             ("mixing", ("attention", "messages")),
             ("decoder", ("joint", "still")),
+            ("bp_use", ("start", "hint", "filter")),
         ):
             if getattr(self, name) not in choices:
                 raise ValueError(

@@ -65,7 +65,9 @@ class RecurrentEncoder(eqx.Module):
     """
 
     embedding: CheckEmbedding
-    bp_embedding: BeliefEmbedding | None  # networks that begin with belief propagation
+    beliefs: CapacityBeliefs | CircuitBeliefs | None  # of networks that begin with BP ...
+    bp_embedding: BeliefEmbedding | None  # ... and of those that are told of them
+    decodes_rest: bool = eqx.field(static=True)  # of what BP leaves: its syndrome and logicals
     blocks: list[Block] | list[MessageBlock]
     closing_blocks: list[MessageBlock]  # after the last frame; none for attention
     code_weights: Float[Array, "frames V"] | None  # K[r]; None for messages or without blocks
@@ -89,11 +91,14 @@ class RecurrentEncoder(eqx.Module):
         # Child i of a split is `fold_in(key, i)`: the next number is the first that is free.
         told_key = jr.fold_in(key, 1 + config.encoder_layers)
         self.embedding = CheckEmbedding(geometry.check_kinds(tied), config.width, key=embedding_key)
-        self.rates = self.rate_embedding = self.bp_embedding = None
+        self.rates = self.rate_embedding = self.beliefs = self.bp_embedding = None
+        self.decodes_rest = config.bp_use == "start"
         if config.told_rates:
             self.rate_embedding = RateEmbedding(geometry.check_kinds(tied), config.width)
         if config.bp_iterations:
-            self.bp_embedding = _bp_embedding(config, geometry, told_key)
+            self.beliefs = _beliefs(config, geometry)
+            if config.bp_use != "filter":
+                self.bp_embedding = _bp_embedding(self.beliefs, config, geometry, told_key)
         if not block_keys and geometry.layout.num_frames != 1:
             raise ValueError(
                 f"encoder_layers must be at least 1 for {geometry.layout.num_frames} frames: got 0."
@@ -119,9 +124,9 @@ class RecurrentEncoder(eqx.Module):
 
     def run_bp(self, syndrome: UInt8[Array, "B M"]) -> BpOutcome | None:
         """What belief propagation makes of the shots, for networks that begin with it."""
-        if self.bp_embedding is None:
+        if self.beliefs is None:
             return None
-        return self.bp_embedding.beliefs(_frames_of(syndrome, jnp.asarray(self.grid)))
+        return self.beliefs(_frames_of(syndrome, jnp.asarray(self.grid)))
 
     def syndrome_of(self, bits: UInt8[Array, "frames n B"], size: int) -> UInt8[Array, "B M"]:
         """The bits at the places of all `size` detectors."""
@@ -170,10 +175,12 @@ class RecurrentEncoder(eqx.Module):
         frames = len(grid)
         bits = _frames_of(syndrome, grid)
         state = self.blank(syndrome.shape[0])
-        outcome = outcome or self.run_bp(syndrome)
         beliefs = None
-        if outcome is not None:
-            bits, beliefs = outcome.residual[:frames], outcome.features[:frames]
+        if self.bp_embedding is not None and outcome is None:
+            outcome = self.run_bp(syndrome)
+        if self.bp_embedding is not None and outcome is not None:
+            beliefs = outcome.features[:frames]
+            bits = outcome.residual[:frames] if self.decodes_rest else bits
         numbers = jnp.arange(frames, dtype=jnp.int32)
         # Unrolled: a loop would keep the compiler from fusing across frames.
         weights = None if self.code_weights is None else self.code_weights[:count]
@@ -216,25 +223,35 @@ class RecurrentEncoder(eqx.Module):
         return state
 
 
-def _bp_embedding(config: NetworkConfig, geometry: Geometry, key: PRNGKeyArray) -> BeliefEmbedding:
-    """Beliefs on qubits for code-capacity noise, on faults for a circuit's."""
-    kinds = geometry.check_kinds(config.ties == "tied")
+def _beliefs(config: NetworkConfig, geometry: Geometry) -> CapacityBeliefs | CircuitBeliefs:
+    """On qubits for code-capacity noise, on faults for a circuit's."""
     if geometry.qubits is not None:
-        qubits = CapacityBeliefs(
+        return CapacityBeliefs(
             geometry.qubits, geometry.layout, config.bp_iterations, config.bp_scaling
         )
-        return BeliefEmbedding(qubits, qubits.num_features, kinds, config.width, key=key)
     if geometry.faults is None:
         raise ValueError(
             "bp_iterations must be 0 for a problem whose faults are not known: got "
             f"{config.bp_iterations}. Set network.bp_iterations=0."
         )
-    faults = CircuitBeliefs(
+    return CircuitBeliefs(
         geometry.faults, config.bp_iterations, config.bp_scaling, config.bp_memory
     )
-    told = np.unique(kinds[geometry.faults.sites], return_inverse=True)[1].astype(np.int32)
+
+
+def _bp_embedding(
+    beliefs: CapacityBeliefs | CircuitBeliefs,
+    config: NetworkConfig,
+    geometry: Geometry,
+    key: PRNGKeyArray,
+) -> BeliefEmbedding:
+    """Random for code capacity; under circuit noise the network begins as if told nothing."""
+    kinds = geometry.check_kinds(config.ties == "tied")
+    if geometry.faults is None:
+        return BeliefEmbedding(beliefs.num_features, kinds, config.width, key=key)
     sites = geometry.faults.sites
-    return BeliefEmbedding(faults, faults.num_features, told, config.width, sites)
+    told = np.unique(kinds[sites], return_inverse=True)[1].astype(np.int32)
+    return BeliefEmbedding(beliefs.num_features, told, config.width, sites)
 
 
 def _first_code_weights(

@@ -30,6 +30,17 @@ class Geometry:
     tanner: TannerGraph | None = None  # for networks that pass messages
     rates: NominalRates | None = None  # for networks that are told other ones
 
+    def __post_init__(self) -> None:
+        faults = self.faults
+        if faults is None:
+            return
+        found = (faults.around.shape[0], len(faults.logicals))
+        if found != (self.layout.num_frames, self.num_logicals):
+            raise ValueError(
+                f"fault graph must have {self.layout.num_frames} frames and {self.num_logicals} "
+                f"logicals: got {found[0]} and {found[1]}. Its file was altered."
+            )
+
     @staticmethod
     def of(problem: DecodingProblem) -> "Geometry":
         return Geometry(problem.layout, problem.num_logicals, problem.symmetry)

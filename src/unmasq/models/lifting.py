@@ -111,12 +111,17 @@ def _require_likeness(old: NetworkConfig, new: NetworkConfig) -> None:
         ours, theirs = getattr(new, field.name), getattr(old, field.name)
         # What the network is told of besides is 0 at first: the others are a start.
         told_now = field.name == "told_rates" and ours
-        told_now |= field.name.startswith("bp_") and not old.bp_iterations
+        told_now |= field.name.startswith("bp_") and not _told(old)
         if ours != theirs and not told_now and field.name not in LAYERS:
             raise NotLiftableError(
                 f"network.{field.name} must be that of the weights to start from, {theirs}: "
                 f"got {ours}. Use --set network.{field.name}={theirs}, or train from nothing."
             )
+
+
+def _told(config: NetworkConfig) -> bool:
+    """Whether weights depend on what belief propagation says."""
+    return config.bp_iterations > 0 and config.bp_use != "filter"
 
 
 def _relations(side: Side) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from unmasq.models.views import moved
 class EncodedShots(NamedTuple):
     """What the denoiser reads of shots, and which logicals and syndromes it means by them.
 
-    A network that begins with belief propagation speaks of what the guess left: the sum of the
+    A network that starts from belief propagation's guess speaks of what that left: the sum of the
     logicals and `guess`, under the `syndrome` of guess and error together.
     """
 
@@ -109,9 +109,10 @@ class MaskedDenoiser(eqx.Module):
 
         With `sources`, each shot is seen in E ways: see `recall`. `outcome` where it is known.
         """
-        outcome = outcome or self.encoder.run_bp(syndrome)
+        if outcome is None and self.encoder.bp_embedding is not None:
+            outcome = self.encoder.run_bp(syndrome)
         memory = self.recall(self.encoder(syndrome, outcome=outcome), sources)
-        if outcome is None:
+        if outcome is None or not self.encoder.decodes_rest:
             return EncodedShots(memory, syndrome, None)
         residual = self.encoder.syndrome_of(outcome.residual, syndrome.shape[1])
         return EncodedShots(memory, residual, outcome.guess)

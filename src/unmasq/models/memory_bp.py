@@ -109,8 +109,8 @@ def _min_sum(
     far = jnp.full_like(size, jnp.inf)
     none = (jnp.float32(jnp.inf), jnp.float32(jnp.inf), jnp.bool_(False))
     least, second, odd = jax.lax.reduce((size, far, negative), none, merged, (0,))
-    others = jnp.where(size == least, second, least)
-    flipped = negative ^ odd ^ syndrome
+    others = jnp.where(size == least[None], second[None], least[None])
+    flipped = negative ^ (odd ^ syndrome)[None]
     return jnp.clip(scaling * jnp.where(flipped, -others, others), -_CLIP, _CLIP)
 
 

@@ -27,12 +27,10 @@ def for_rounds(network: MaskedDenoiser, geometry: Geometry) -> MaskedDenoiser:
             f"got {wanted[0]} and {wanted[1]}."
         )
     grid = jnp.asarray(geometry.layout.grid())
-    if geometry.faults is not None and network.encoder.bp_embedding is not None:
-        beliefs = network.encoder.bp_embedding.beliefs
+    if geometry.faults is not None and network.encoder.beliefs is not None:
+        beliefs = network.encoder.beliefs
         assert isinstance(beliefs, CircuitBeliefs)  # with faults
-        network = eqx.tree_at(
-            lambda net: net.encoder.bp_embedding.beliefs, network, beliefs.on(geometry.faults)
-        )
+        network = eqx.tree_at(lambda net: net.encoder.beliefs, network, beliefs.on(geometry.faults))
     if trained is None:
         return eqx.tree_at(lambda net: net.encoder.grid, network, grid)
     last = len(trained) - 1

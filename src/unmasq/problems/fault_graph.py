@@ -73,7 +73,7 @@ def fault_graph(
     sites = np.flatnonzero(problem.layout.check_type == kind).astype(np.int32)
     seen = problem.restricted_to_type(kind)[1]
     entries = seen.check_matrix.tocoo()
-    detector, fault = entries.coords
+    detector, fault = (numbers.astype(np.int32) for numbers in entries.coords)
     place, frame = seen.layout.check[detector], seen.layout.frame[detector]
     looks = _looks(place, frame, fault, symmetry.check_ties().index[np.ix_(sites, sites)])
     told = _told(place, looks, len(sites)) if like is None else like.looks

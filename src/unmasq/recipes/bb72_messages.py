@@ -1,10 +1,11 @@
-"""[[72,12,6]], 6 rounds, circuit-level noise: messages and a still decoder.
+"""[[72,12,6]], 6 rounds, circuit-level noise: messages, closing layers and a still decoder.
 
 What other codes of the family are lifted from.
 
 Run:    unmasq train bb72-messages --out runs/bb72-messages
-Cost:   not yet run
-Expect: not yet run
+Cost:   2 minutes of one H200 for a first decoder; a whole schedule is not yet run
+Expect: after 1.95 minutes (--fit-minutes 1.95 --set noise.low=0.5), of 32,768 shots 8484 failures
+        at p = 0.006, 0.259 [0.254, 0.264], and 361 at 0.003, 1.10 [0.99, 1.22]e-02
 """
 
 import dataclasses
@@ -18,6 +19,7 @@ RECIPE = dataclasses.replace(
     network=dataclasses.replace(
         bb72_circuit.RECIPE.network,
         encoder_layers=2,
+        closing_layers=4,
         mixing="messages",
         message_width=128,
         decoder="still",

@@ -34,7 +34,9 @@ def error_counts(
         problem.num_detectors,
         problem.num_logicals,
     )
-    asking = Asking(dtype=config.compute_dtype)
+    # A network that saw solved shots too may know better than belief propagation.
+    trusting = None if config.pool > 1 else False
+    asking = Asking(dtype=config.compute_dtype, guess=trusting)
     geometry = geometry_for(config.network, problem)
     ways = {"failures": DiffusionDecoder(network, identity, asking, geometry=geometry)}
     if config.objective == "masked":
