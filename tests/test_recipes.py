@@ -7,9 +7,9 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geometries import capacity_geometry, memory_geometry
 from unmasq.codes import get_code
 from unmasq.models import Geometry, build_network, geometry_for
+from unmasq.models.catalogue_geometries import capacity_geometry, memory_geometry
 from unmasq.problems.building import problem_from_code
 from unmasq.recipes import RECIPES, get_recipe
 from unmasq.training import from_json, to_json

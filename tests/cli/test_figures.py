@@ -152,3 +152,50 @@ def test_published_rates_are_pairs(capsys, tmp_path, results, content):
 def test_a_published_rate_is_a_probability(capsys, tmp_path, results):
     (results / "published.json").write_text(json.dumps({"rates": {"AR": [[0.1, 6.54]]}}))
     assert "between 0 and 1" in run(capsys, "figures", "--from", results)[2]
+
+
+def test_a_shot_is_drawn_alone(capsys, tmp_path):
+    words = ("figures", "--shot", 0, "--out", tmp_path / "f", "--format", "svg")
+    code, out, err = run(capsys, *words)
+    assert (code, err) == (0, "")
+    path, said = out.splitlines()
+    assert path == str(tmp_path / "f" / "shot-0.svg")
+    assert said.startswith("Shot 0 of seed 0 at p = 0.006: ")
+    text = (tmp_path / "f" / "shot-0.svg").read_text().replace("&quot;", '"')
+    assert '"revealed_at_step"' in text
+    assert [path.name for path in (tmp_path / "f").iterdir()] == ["shot-0.svg"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--shot", "0", "--only", "rates"), "--shot must go without --only and --decoders"),
+        (("--shot", "-1"), "--shot must be at least 0: got -1"),
+        (("--shot", "0.5"), "number must be a whole number such as 1000 or 1e3: got '0.5'"),
+        (("--shot", "0", "--model", "bb71"), "model must be a weight file or a known name"),
+        (("--shot", "0", "--p", "2"), "must lie in"),
+        (("--p", "0.1"), "--p must go with --shot"),
+    ],
+)
+def test_a_shot_that_cannot_be_drawn_is_refused_in_one_line(capsys, tmp_path, words, reason):
+    assert reason in refusal(capsys, "figures", "--out", tmp_path / "f", *words)
+    assert not (tmp_path / "f").exists()
+
+
+def test_the_papers_figures_come_with_its_tables_and_what_is_missing(capsys, tmp_path, results):
+    words = ("figures", "--from", results, "--out", tmp_path / "f", "--format", "svg")
+    assert run(capsys, *words)[2].count("\n") == 1, "of none of the paper's files"
+    (results / "rates.csv").rename(results / "bb72-circuit.csv")
+    (results / "rates.failures.jsonl").rename(results / "bb72-circuit.failures.jsonl")
+    code, out, err = run(capsys, *words)
+    assert code == 0
+    names = [line.rpartition("/")[2] for line in out.splitlines()]
+    assert names[-2:] == ["paper-fig2-bb72.svg", "paper-tables.md"]
+    text = (tmp_path / "f" / "paper-tables.md").read_text()
+    assert "| 13,557,784 | 13,557,784 |" in text
+    assert "10,209,025 parameters" in text
+    assert "paper-fig2-bb144 (e) error rate against p: not measured: unmasq; BP-OSD (X);" in err
+    assert "paper-fig3: not measured: trained attention beside J (*-attention.json)." in err
+    code, out, err = run(capsys, *words, "--only", "paper-tables")
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1

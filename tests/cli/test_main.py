@@ -24,6 +24,7 @@ COMMANDS = (
     "predict",
     "bench",
     "figures",
+    "report",
 )
 
 

@@ -9,11 +9,11 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geometries import memory_geometry
 from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.codes.tanner_graph import labelled_graph
 from unmasq.models import NetworkConfig, build_network, geometry_for
+from unmasq.models.catalogue_geometries import memory_geometry
 from unmasq.models.lifting import (
     BY_OFFSET,
     CARRIED,

@@ -6,9 +6,9 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from geometries import memory_geometry
 from unmasq.diffusion.masking import MASK
 from unmasq.models import NetworkConfig, build_network, for_rounds
+from unmasq.models.catalogue_geometries import memory_geometry
 
 CONFIG = NetworkConfig(
     width=8, feedforward=8, heads=2, encoder_layers=1, decoder_layers=1, ties="tied"

@@ -13,7 +13,18 @@ from typing import Annotated
 
 import typer
 
-from unmasq.cli import bench, codes, demo, evaluate, figures, models, predict, problem, train
+from unmasq.cli import (
+    bench,
+    codes,
+    demo,
+    evaluate,
+    figures,
+    models,
+    predict,
+    problem,
+    report,
+    train,
+)
 from unmasq.cli.many_values import ManySettings, ManyValues
 from unmasq.cli.signals import terminable
 
@@ -33,6 +44,7 @@ app.command(cls=ManyValues)(evaluate.evaluate)
 app.command()(predict.predict)
 app.command(cls=ManyValues)(bench.bench)
 app.command(cls=ManyValues)(figures.figures)
+app.command()(report.report)
 
 USER_ERROR = 2
 

@@ -16,6 +16,7 @@ from unmasq.decoding.passes import Passes
 from unmasq.decoding.problem_match import require_problem
 from unmasq.decoding.soft_output import SoftOutput
 from unmasq.decoding.stream import Stream
+from unmasq.decoding.unmasking import Trail
 from unmasq.models import Geometry, for_rounds
 from unmasq.models.weights import Weights, load_weights
 from unmasq.problems.problem import DecodingProblem
@@ -252,6 +253,21 @@ class DiffusionDecoder:
         if not 1 <= len(bits) <= self.max_batch:
             raise ValueError(f"shots must number 1..{self.max_batch}: got {len(bits)}.")
         return self._passes.start(bits, at_least)
+
+    def trail(self, syndromes: np.ndarray) -> Trail:
+        """What the network says of each shot at each step, one logical a step.
+
+        For looking at single shots: every shot is asked about, without guess and votes.
+        """
+        identity = self.identity
+        if not identity.saw_shown_bits or identity.told is not None:
+            raise ValueError(
+                f"model '{identity.name}' must unmask the logicals of one readout, step by step, "
+                f"to be followed: its objective is {identity.objective}, T = "
+                f"{identity.trained_steps}."
+            )
+        bits = read_shots(syndromes, self.num_detectors, bit_packed=False)
+        return self._passes.trail(bits)
 
     @property
     def streams(self) -> bool:

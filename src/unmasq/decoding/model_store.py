@@ -86,7 +86,12 @@ class ModelFile:
 
 def known_models() -> list[ModelFile]:
     """The user's own weights in the order of UNMASQ_MODELS, then the shipped ones."""
-    return [*_own_models(), *_folder_models(SHIPPED, shipped=True)]
+    return [*_own_models(), *shipped_models()]
+
+
+def shipped_models() -> list[ModelFile]:
+    """Those in the package, by name."""
+    return _folder_models(SHIPPED, shipped=True)
 
 
 def find_model(name_or_path: str | Path) -> ModelFile:

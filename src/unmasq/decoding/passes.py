@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, UInt8
 from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
@@ -23,7 +24,7 @@ from unmasq.decoding.identity import Identity
 from unmasq.decoding.rules import Unmasking, rule_of
 from unmasq.decoding.soft_output import SoftOutput
 from unmasq.decoding.stream import Stream, finish, push
-from unmasq.decoding.unmasking import Unmasked, unmask
+from unmasq.decoding.unmasking import Trail, Unmasked, unmask, unmask_in_sight
 from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import MaskedDenoiser, cast_floats
 from unmasq.models.masked import Guess
@@ -126,6 +127,10 @@ class Passes:
         ending = self.flat.compiled(finish, self.rule, self._identity.num_logicals)
         return Stream(self.flat.compiled(push), ending, checks, self._identity.told)
 
+    def trail(self, bits: Bits) -> Trail:
+        """All that the network says of a few shots; the guess is taken for none of them."""
+        return self.flat.compiled(_follow, self._identity.num_logicals)(bits)
+
     def warm_up(self, shots: int) -> None:
         """Compiles all that so many shots may need, whatever they are."""
         detectors = self._identity.num_detectors
@@ -210,6 +215,12 @@ class Passes:
         size = max(1, min(padded // SPLIT_PARTS, self._max_batch // views))
         call = self.voters.compiled(Voters.vote, self.rule, self._identity.num_logicals)
         return _Pass(call, size, SURE)
+
+
+def _follow(network: Any, num_logicals: int, syndrome: UInt8[Array, "B M"]) -> Trail:
+    memory, _, guess = network.begin(syndrome)
+    denoise = functools.partial(network.denoise, memory)
+    return unmask_in_sight(denoise, len(syndrome), num_logicals, num_logicals).on(guess)
 
 
 class _Pass(NamedTuple):

@@ -38,6 +38,23 @@ class Unmasked(NamedTuple):
         return -jnp.sum(jax.nn.softplus(signs * self.logits), axis=1)
 
 
+class Trail(NamedTuple):
+    """What a network said at each step; a bit counts as shown from the step after its own."""
+
+    tokens: Int32[Array, "T B K"]  # 0, 1 or MASK, before the step
+    logits: Float32[Array, "T B K"]
+    found: Unmasked
+
+    def on(self, guess: UInt8[Array, "B K"] | None) -> "Trail":
+        """Of the shots' own logicals, as in `Unmasked.on`."""
+        if guess is None:
+            return self
+        flips = guess.astype(jnp.int32)[None]
+        tokens = jnp.where(self.tokens == MASK, MASK, self.tokens ^ flips)
+        signs = (1 - 2 * flips).astype(jnp.float32)
+        return Trail(tokens, signs * self.logits, self.found.on(guess))
+
+
 def unmask(denoise: Denoise, shots: int, num_logicals: int, num_steps: int) -> Unmasked:
     """T steps; each reveals ceil(remaining / steps left) bits, most confident first.
 
@@ -48,6 +65,22 @@ def unmask(denoise: Denoise, shots: int, num_logicals: int, num_steps: int) -> U
         raise ValueError(f"steps must lie in 1..{num_logicals}: got {num_steps}.")
     turns = reveal_counts(num_logicals, num_steps)
     return _unmask_in_turns(denoise, shots, num_logicals, turns, _most_confident)
+
+
+def unmask_in_sight(denoise: Denoise, shots: int, num_logicals: int, num_steps: int) -> Trail:
+    """`unmask`, with all that was said on the way: no faster path remembers it."""
+
+    def step(state: tuple, turn: Int32[Array, ""]) -> tuple[tuple, tuple]:
+        tokens, revealed_by = state
+        logits = denoise(tokens)
+        chosen = _most_confident(logits, tokens, turn)
+        return _reveal(tokens, revealed_by, logits, chosen), (tokens, logits)
+
+    turns = jnp.asarray(np.array(reveal_counts(num_logicals, num_steps)), jnp.int32)
+    start = _start(shots, num_logicals)
+    (last, revealed_by), (tokens, logits) = jax.lax.scan(step, start, turns)
+    steps = jnp.full((shots,), num_steps, jnp.int32)
+    return Trail(tokens, logits, Unmasked(last.astype(jnp.uint8), revealed_by, steps))
 
 
 def reveal_counts(num_logicals: int, num_steps: int) -> list[int]:

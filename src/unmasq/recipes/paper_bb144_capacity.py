@@ -1,5 +1,8 @@
 """The paper's masked code-capacity decoder for [[144,12,12]], to the letter.
 
+It has one more weight for each place of a layer's attention (`place_weights`), which the paper's
+count of parameters needs and its text does not mention: docs/paper.md, table I.
+
 Run:    unmasq train paper-bb144-capacity --out runs/paper-bb144-capacity
 Cost:   about 4 days on one A100, as published; not run here
 Expect: the paper's figures

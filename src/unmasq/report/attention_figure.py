@@ -14,13 +14,13 @@ from unmasq.report.figures import with_grid
 from unmasq.report.names import code_label
 from unmasq.report.results_folder import ResultsFolder
 
-ATTENTION = "bb36-attention.json"
+ATTENTION = "*-attention.json"  # of any code; the first is drawn
 _COLOURS = "PiYG"  # green above 0, pink below
 
 
 def attention_figure(folder: ResultsFolder, title: str | None = None) -> Figure:
     """J and the best head of each layer above; below, how each head correlates with J."""
-    record = folder.record(ATTENTION)
+    record = folder.record(folder.files(ATTENTION)[0])
     layers = record["layers"]
     own = f"{code_label(record['problem'])}, {record['noise']} noise (the paper's figure 3)"
     figure = Figure(figsize=(2.6 * (len(layers) + 1), 6.4), layout="constrained")
@@ -40,9 +40,10 @@ def attention_figure(folder: ResultsFolder, title: str | None = None) -> Figure:
 
 def attention_numbers(folder: ResultsFolder) -> str:
     """What the figure says, as JSON: of each layer the correlations, trained and at random."""
-    record = folder.record(ATTENTION)
+    file = folder.files(ATTENTION)[0]
+    record = folder.record(file)
     rows = [[x["layer"], x["trained"], x["random"]] for x in record["layers"]]
-    return json.dumps({"file": ATTENTION, "model_hash": record["model_hash"], "layers": rows})
+    return json.dumps({"file": file, "model_hash": record["model_hash"], "layers": rows})
 
 
 def _picture(axes: Axes, matrix: np.ndarray, title: str) -> None:

@@ -3,7 +3,7 @@
 Result files keep the short names ('bposd-x', 'unmasq-d2922bc1,views=36'): those are what counts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from unmasq.codes import CATALOGUE, get_code
@@ -64,6 +64,26 @@ def decoder_label(
 def is_network(decoder: str) -> bool:
     """Whether a name in a result file is that of a diffusion decoder."""
     return decoder.partition(",")[0].partition("-")[0] == NETWORK
+
+
+def usual_name(decoder: str, decoders: Collection[str]) -> str:
+    """The name without a guess, of a network that was never asked about every shot in this way.
+
+    Networks that begin with belief propagation are asked so by themselves, and adaptively.
+
+    >>> usual_name("unmasq-1f,tau=4,guess", ["unmasq-1f,tau=4,guess", "bposd-x"])
+    'unmasq-1f'
+    >>> usual_name("unmasq-1f,T=6,guess", ["unmasq-1f", "unmasq-1f,T=6,guess"])
+    'unmasq-1f,T=6'
+    >>> usual_name("unmasq-1f,tau=4,guess", ["unmasq-1f", "unmasq-1f,tau=4,guess"])
+    'unmasq-1f,tau=4,guess'
+    """
+    base, *ways = decoder.split(",")
+    if not is_network(decoder) or "guess" not in ways:
+        return decoder
+    kept = [way for way in ways if way != "guess" and not way.startswith("tau=")]
+    name = ",".join([base, *kept])
+    return decoder if name in decoders else name
 
 
 def problem_label(about: "DecodingProblem | Point") -> str:

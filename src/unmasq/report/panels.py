@@ -23,6 +23,7 @@ BOUND = "bound"  # marks what an arrow points down from
 MIN_LINE = 3  # points that a line joins
 _FOREIGN_MARKERS = "x+1234"
 _TICK_GAP = 0.07  # of an axis: numbers that stand closer would touch
+_LINEAR_UP_TO = 4  # times the fastest
 _RATE = "logical error rate per shot"
 
 
@@ -77,12 +78,15 @@ def draw_steps(
 def draw_latencies(axes: Axes, times: Sequence[Times]) -> None:
     """Times of single shots against p: the mean, with bars from the fastest to the slowest.
 
-    The thick part of a bar holds 98 % of the shots. Decoders stand side by side.
+    The thick part of a bar holds 98 % of the shots. Decoders stand side by side; on its second
+    device a decoder is hollow.
     """
     groups = grouped(times, lambda one: (one.decoder, one.device))
     styles = decoder_styles([decoder for (decoder, _), _ in groups])
     for number, ((decoder, device), group) in enumerate(groups):
         style = {**styles[decoder], "linestyle": "none"}
+        if next(key for key, _ in groups if key[0] == decoder) != (decoder, device):
+            style["markerfacecolor"] = "white"
         places = [one.p * _aside(number, len(groups)) ** 3 for one in group]
         for place, one in zip(places, group, strict=True):
             assert one.seconds is not None
@@ -112,7 +116,13 @@ def draw_times(axes: Axes, times: Sequence[Times]) -> None:
         )
     axes.set(xlabel="unmasking steps T", ylabel="mean time for one shot (ms), batch 1")
     axes.set_xticks(sorted({round(one.steps or 0) for one in times}))
-    axes.set_yscale("log")
+    means = [one.mean_ms for one in times]
+    if max(means) > _LINEAR_UP_TO * min(means):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
+    else:
+        axes.set_ylim(0, 1.1 * max(means))  # a time that doubles shall look so
 
 
 def draw_missing(axes: Axes, text: str) -> None:

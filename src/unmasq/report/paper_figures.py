@@ -6,24 +6,45 @@ that is drawn stands in the figure's file, with the name of the results file it 
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unmasq.evaluation.counts import Counts
 from unmasq.report.figures import legend_entries, rates_note, with_grid
-from unmasq.report.names import NETWORK, decoder_label, is_network
-from unmasq.report.panels import draw_latencies, draw_missing, draw_rates, draw_steps, draw_times
+from unmasq.report.names import NETWORK, decoder_label, is_network, usual_name
+from unmasq.report.panels import (
+    draw_latencies,
+    draw_missing,
+    draw_rates,
+    draw_steps,
+    draw_times,
+    grouped,
+)
 from unmasq.report.results_folder import ResultsFolder, Times
 
 _PANEL_INCHES = (5.6, 4.0)
+_ALONE_INCHES = (4.6, 3.7)
 _LINE_INCHES = 0.17  # of a legend
+_LEGEND_LETTERS = 90  # in a line of small letters, as wide as a panel
 _LATENCY_NOTE = "mean; thick: 98 % of the shots, thin: all; compilation not included"
-_TIMES_NOTE = "mean over shots at p = 0.003; compilation not included"
-_BASELINES = ("bposd-x", "bposd-xz", "relay-xz", "relay5-xz", "tesseract-x")
+_TIMES_P = 0.003
+_TIMES_NOTE = f"mean over shots at p = {_TIMES_P}; compilation not included"
+_BASELINES = ("bposd-x", "bposd-xz", "relay-xz", "relay5-x", "relay5-xz", "tesseract-x")
+_GUESS = f"{NETWORK},tau=4,guess"  # as networks that begin with belief propagation are best asked
 _QUATERNARY = ("bp4-osd0", "bp4-osd10", "bp4-osd10-s0.875")
+
+
+class Shown(NamedTuple):
+    """What a panel drew: [file, decoder, p, ...] of each point, a note, and what is not there."""
+
+    rows: list[list[Any]]
+    note: str
+    missing: list[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +52,8 @@ class Panel:
     """One set of axes: what it shows, from which files, and what nobody measured."""
 
     title: str
-    show: "Callable[[Axes, Panel, ResultsFolder], list[list[Any]]]"  # gives what it drew
-    files: tuple[str, ...]
+    show: "Callable[[Axes, Panel, ResultsFolder], Shown]"
+    files: tuple[str, ...]  # patterns of names
     decoders: tuple[str, ...] = (NETWORK,)
     absent: tuple[str, ...] = ()  # of the paper's panel, beside decoders without any count
 
@@ -50,6 +71,17 @@ def paper_numbers(name: str, folder: ResultsFolder) -> str:
     return json.dumps(_drawn(name, folder, None)[1])
 
 
+def panel_figure(panel: Panel, folder: ResultsFolder) -> tuple[Figure, Shown]:
+    """One panel alone; its title and what is missing are left to the caller."""
+    with matplotlib.rc_context({"font.size": 9, "xtick.labelsize": "small"}):
+        figure = Figure(layout="constrained")
+        axes = with_grid(figure.add_subplot())
+        shown = panel.show(axes, panel, folder)
+        lines = _legend(axes, shown.note, size="small")
+    figure.set_size_inches(_ALONE_INCHES[0], _ALONE_INCHES[1] + _LINE_INCHES * lines)
+    return figure, shown
+
+
 def _drawn(
     name: str, folder: ResultsFolder, title: str | None
 ) -> tuple[Figure, dict[str, list[list[Any]]]]:
@@ -60,71 +92,89 @@ def _drawn(
     numbers, lines = {}, 0
     for panel, axes in zip(panels, figure.subplots(rows, 2, squeeze=False).flat, strict=True):
         axes.set_title(panel.title, fontsize="medium", loc="left")
-        numbers[panel.title] = panel.show(with_grid(axes), panel, folder)
-        lines = max(lines, len(legend_entries(axes)[0]) + len(panel.absent))
+        shown = panel.show(with_grid(axes), panel, folder)
+        numbers[panel.title] = shown.rows
+        if shown.rows:
+            lines = max(lines, _legend(axes, shown.note, shown.missing))
+        else:
+            draw_missing(axes, "not measured:\n" + "\n".join(shown.missing))
     width, height = _PANEL_INCHES
     figure.set_size_inches(2 * width, rows * (height + _LINE_INCHES * lines))
     return figure, numbers
 
 
-def show_rates(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+def show_rates(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     """Error rate against p, networks as they were trained."""
     counts = [
         (name, c)
-        for name in panel.files
-        for c in folder.counts(name)
-        if c.point.decoder in _chosen(panel, folder, [c.point.decoder])
+        for name, usual, c in _usual_counts(panel, folder)
+        if _word(usual, folder) in panel.decoders
     ]
     published = folder.published.get(panel.files[0].removesuffix(".csv"))
+    drawn = [c.point.decoder for _, c in counts]
+    missing = _missing(panel, folder, drawn)
     if not counts:
-        return _nothing(axes, panel, folder)
+        return Shown([], "", missing)
     draw_rates(axes, [c for _, c in counts], names=folder.names, published=published)
-    _legend(axes, rates_note(axes), _missing(panel, folder, [c.point.decoder for _, c in counts]))
-    return [_count_row(name, c) for name, c in counts]
+    return Shown([_count_row(name, c) for name, c in counts], rates_note(axes), missing)
 
 
-def show_steps(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+def show_steps(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     """Error rate against T, of networks that were asked with three values of T or more."""
     counts = [
         (name, c)
-        for name in panel.files
-        for c in folder.counts(name)
-        if c.point.decoder.partition(",")[0] not in folder.names and c.point.asked_in_steps
+        for name, usual, c in _usual_counts(panel, folder)
+        if usual.partition(",")[0] not in folder.names and _is_asked_in_steps(c, usual)
     ]
     swept = {c.point.p for _, c in counts if c.point.num_steps == 1}
     counts = [(name, c) for name, c in counts if c.point.p in swept]
     if not counts:
-        return _nothing(axes, panel, folder)
+        return Shown([], "", _missing(panel, folder, []))
     draw_steps(axes, [c for _, c in counts], names=folder.names)
-    _legend(axes, rates_note(axes), list(panel.absent))
-    return [_count_row(name, c) for name, c in counts]
+    return Shown([_count_row(name, c) for name, c in counts], rates_note(axes), list(panel.absent))
 
 
-def show_latencies(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
-    """Times of single shots against p, where every shot's time was kept."""
+def show_latencies(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
+    """Times of single shots against p, where the times of all of them were kept."""
     times = [
         (name, one)
-        for name in panel.files
+        for name in folder.files(*panel.files)
         for one in folder.times(name)
         if one.seconds is not None and (not is_network(one.decoder) or _is_told(one))
     ]
+    missing = _missing(panel, folder, [one.decoder for _, one in times])
     if not times:
-        return _nothing(axes, panel, folder)
+        return Shown([], "", missing)
     draw_latencies(axes, [one for _, one in times])
-    _legend(axes, _LATENCY_NOTE, _missing(panel, folder, [one.decoder for _, one in times]))
-    return [_time_row(name, one) for name, one in times]
+    return Shown([_time_row(name, one) for name, one in times], _LATENCY_NOTE, missing)
 
 
-def show_times(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
+def show_times(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     """Mean time of a single shot against T."""
     times = [
-        (name, one) for name in panel.files for one in folder.times(name) if one.steps is not None
+        (name, one)
+        for name in folder.files(*panel.files)
+        for one in folder.times(name)
+        if one.steps is not None and one.p == _TIMES_P
     ]
     if not times:
-        return _nothing(axes, panel, folder)
+        return Shown([], "", _missing(panel, folder, []))
+    times = _longest_sweeps(times)
     draw_times(axes, [one for _, one in times])
-    _legend(axes, _TIMES_NOTE, list(panel.absent))
-    return [_time_row(name, one) for name, one in times]
+    return Shown([_time_row(name, one) for name, one in times], _TIMES_NOTE, list(panel.absent))
+
+
+def _longest_sweeps(times: Sequence[tuple[str, Times]]) -> list[tuple[str, Times]]:
+    """Of each device the file with the most values of T: no line joins two measurements."""
+    kept: list[tuple[str, Times]] = []
+    for _, group in grouped(times, lambda pair: pair[1].device):
+        longest: list[Any] = max((files for _, files in grouped(group, _file_of)), key=len)
+        kept += longest
+    return kept
+
+
+def _file_of(pair: tuple[str, Times]) -> str:
+    return pair[0]
 
 
 def _is_told(one: Times) -> bool:
@@ -133,40 +183,54 @@ def _is_told(one: Times) -> bool:
     return way in ("", "T=1") or way.startswith("tau=")
 
 
-def _chosen(panel: Panel, folder: ResultsFolder, decoders: Sequence[str]) -> Iterator[str]:
-    for decoder in decoders:
-        word = folder.names.get(decoder)
-        ours = is_network(decoder) and "," not in decoder and word is None
-        if {decoder, word, NETWORK if ours else None} & set(panel.decoders):
-            yield decoder
+def _usual_counts(panel: Panel, folder: ResultsFolder) -> list[tuple[str, str, Counts]]:
+    """File, usual name and counts of all points of the panel's files."""
+    found = [(name, c) for name in folder.files(*panel.files) for c in folder.counts(name)]
+    decoders = {c.point.decoder for _, c in found}
+    return [(name, usual_name(c.point.decoder, decoders), c) for name, c in found]
+
+
+def _is_asked_in_steps(counts: Counts, usual: str) -> bool:
+    """In T steps and no other way, but for a guess that is the network's own way."""
+    if counts.point.asked_in_steps:
+        return True
+    _, *ways = usual.split(",")
+    return counts.point.num_steps is not None and all(way.startswith("T=") for way in ways)
+
+
+def _word(decoder: str, folder: ResultsFolder) -> str:
+    """What a panel calls a decoder: by names.json, or 'unmasq' and the way it is asked."""
+    base, comma, way = decoder.partition(",")
+    if decoder in folder.names or not is_network(decoder) or base in folder.names:
+        return folder.names.get(decoder, decoder)
+    return f"{NETWORK}{comma}{way}"
 
 
 def _missing(panel: Panel, folder: ResultsFolder, drawn: Sequence[str]) -> list[str]:
     """Labels of the panel's decoders without a count, and what else the paper shows there."""
-    found = {folder.names.get(d, NETWORK if is_network(d) else d) for d in drawn}
+    found = {_word(name, folder) for d in drawn for name in (d, usual_name(d, drawn))}
+    found |= {NETWORK for d in drawn if is_network(d) and d not in folder.names}
     return [*(decoder_label(d) for d in panel.decoders if d not in found), *panel.absent]
 
 
-def _nothing(axes: Axes, panel: Panel, folder: ResultsFolder) -> list[list[Any]]:
-    draw_missing(axes, "not measured:\n" + "\n".join(_missing(panel, folder, [])))
-    return []
-
-
-def _legend(axes: Axes, note: str, missing: Sequence[str]) -> None:
+def _legend(axes: Axes, note: str, missing: Sequence[str] = (), size: str = "x-small") -> int:
+    """Below the axes, with what is missing; how many lines it takes."""
     handles, labels = legend_entries(axes)
     if missing:
-        note += "\nnot measured: " + "; ".join(missing)
-    axes.legend(
-        handles,
-        labels,
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.14),
-        fontsize="x-small",
-        title=note,
-        title_fontsize="x-small",
-        handlelength=3.5,
-        frameon=False,
-    )
+        note += "\n" + textwrap.fill("not measured: " + "; ".join(missing), _LEGEND_LETTERS)
+    if handles:
+        axes.legend(
+            handles,
+            labels,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.14),
+            fontsize=size,
+            title=note,
+            title_fontsize=size,
+            handlelength=3.5,
+            frameon=False,
+        )
+    return len(handles) + note.count("\n")
 
 
 def _count_row(name: str, c: Counts) -> list[Any]:
@@ -179,7 +243,7 @@ def _time_row(name: str, one: Times) -> list[Any]:
 
 def _circuit_panels(code: str, letters: Sequence[str], *absent: str) -> tuple[Panel, ...]:
     rates, ways = f"{code}-circuit.csv", f"{code}-ways.csv"
-    on_cpu = [f"{code}-circuit-bench-cpu-{p}.json" for p in ("0.001", "0.003", "0.006")]
+    timings = (f"{code}-circuit-bench*.json",)
     a, b, c, d = letters
     return (
         Panel(f"({a}) error rate against p", show_rates, (rates,), (NETWORK, *_BASELINES), absent),
@@ -187,15 +251,11 @@ def _circuit_panels(code: str, letters: Sequence[str], *absent: str) -> tuple[Pa
         Panel(
             f"({c}) time for one shot against p",
             show_latencies,
-            tuple(on_cpu),
+            timings,
             (NETWORK, "bposd-x", "bposd-xz"),
             ("AR", "anything on an A100"),
         ),
-        Panel(
-            f"({d}) time for one shot against T",
-            show_times,
-            (f"{code}-circuit-bench-h200.json", on_cpu[1]),
-        ),
+        Panel(f"({d}) time for one shot against T", show_times, timings),
     )
 
 
@@ -218,14 +278,14 @@ PAPER_FIGURES: dict[str, tuple[str, tuple[Panel, ...]]] = {
                 "(a) [[72,12,6]]",
                 show_rates,
                 ("bb72-capacity.csv", "bb72-capacity-ways.csv"),
-                (NETWORK, "continuous diffusion", *_QUATERNARY),
+                (NETWORK, _GUESS, "continuous diffusion", *_QUATERNARY),
                 (_GNN,),
             ),
             Panel(
                 "(b) [[144,12,12]]",
                 show_rates,
                 ("bb144-capacity.csv", "bb144-capacity-ways.csv"),
-                (NETWORK, "continuous diffusion", *_QUATERNARY),
+                (NETWORK, _GUESS, "continuous diffusion", *_QUATERNARY),
                 (_GNN, "AR (none in the paper either)"),
             ),
         ),

@@ -15,7 +15,12 @@ from unmasq.report.figure_files import numbers_of
 from unmasq.report.figures import error_rate_figure, steps_figure
 from unmasq.report.names import NETWORK, is_network
 from unmasq.report.panels import MIN_LINE, grouped
-from unmasq.report.paper_figures import PAPER_FIGURES, paper_figure, paper_numbers
+from unmasq.report.paper_figures import (
+    PAPER_FIGURES,
+    panel_figure,
+    paper_figure,
+    paper_numbers,
+)
 from unmasq.report.results_folder import ResultsFolder
 
 Draw = Callable[[str | None], Figure]  # takes a title; None for the figure's own
@@ -84,13 +89,25 @@ def _papers(folder: ResultsFolder) -> dict[str, StoredFigure]:
     """The paper's figures of which the folder has something."""
     found = {}
     for name, (_, panels) in PAPER_FIGURES.items():
-        if any((folder.path / file).exists() for panel in panels for file in panel.files):
+        if any(folder.files(*panel.files) for panel in panels):
             draw = functools.partial(paper_figure, name, folder)
             found[name] = StoredFigure(draw, paper_numbers(name, folder))
-    if (folder.path / ATTENTION).exists():
+    if folder.files(ATTENTION):
         draw = functools.partial(attention_figure, folder)
         found["paper-fig3"] = StoredFigure(draw, attention_numbers(folder))
     return dict(sorted(found.items()))
+
+
+def unmeasured(folder: ResultsFolder) -> list[str]:
+    """A line for each of the paper's figures of which the folder has nothing, and for parts."""
+    found = []
+    for name, (_, panels) in PAPER_FIGURES.items():
+        for panel in panels:
+            lack = panel_figure(panel, folder)[1].missing
+            found += [f"{name} {panel.title}: not measured: {'; '.join(lack)}."] if lack else []
+    if not folder.files(ATTENTION):
+        found.append(f"paper-fig3: not measured: trained attention beside J ({ATTENTION}).")
+    return found
 
 
 def _drawing(figure: Callable[..., Figure], counts: Sequence[Counts], **words: object) -> Draw:

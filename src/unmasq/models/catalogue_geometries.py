@@ -3,7 +3,7 @@
 import numpy as np
 
 from unmasq.codes import get_code
-from unmasq.models import Geometry
+from unmasq.models.geometry import Geometry
 from unmasq.problems.pauli_channel import Qubits
 from unmasq.problems.problem import Layout
 
