@@ -73,6 +73,7 @@ def test_the_recipe_follows_symmetry_graph_and_device(problem):
     assert (config.network.mixing, config.network.ties) == ("messages", "tied")
     assert config.translate_masks
     assert config.stages == ()
+    assert config.network.closing_layers == 3
     large = chosen_recipe(problem, accelerator=True)
     assert large.batch_size > config.batch_size
     assert (large.compute_dtype, config.compute_dtype) == ("bfloat16", "float32")
@@ -84,6 +85,7 @@ def test_the_recipe_follows_symmetry_graph_and_device(problem):
         "messages", "free", False,
     )  # fmt: skip
     assert [(stage.first, stage.last) for stage in free.stages] == [(1, -1)]
+    assert free.network.closing_layers == 0  # they would run on every frame
 
 
 def test_the_hardest_shots_are_no_coin_tosses():

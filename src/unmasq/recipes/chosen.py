@@ -21,6 +21,7 @@ from unmasq.training.config import (
 SMALL_CPU = 2_000  # detectors times relations, the work of a shot, up to which batches are larger
 HARDER = 2.5  # trained is up to this multiple of the problem's p: harder shots teach more
 EASIEST = 0.25  # of that
+CLOSING = 3  # layers after the last frame, where losses are on that frame alone
 ALL_FRAMES = 0.6  # of a run without symmetry has losses on every frame
 
 
@@ -49,6 +50,7 @@ def chosen_recipe(problem: DecodingProblem, *, accelerator: bool) -> TrainConfig
         mixing="messages",
         message_width=width,
         decoder="still",
+        closing_layers=CLOSING if tied else 0,
     )
     optimizer = OptimizerConfig(
         "muon", 1e-3, 1e-2, b2=0.98, clip=1.0, warm_up=0.03, flat_until=0.4, last=0.02
