@@ -19,7 +19,7 @@ from unmasq.training.config import (
 )
 
 SMALL_CPU = 2_000  # detectors times relations, the work of a shot, up to which batches are larger
-HARDER = 2.5  # trained is up to this multiple of the problem's p: harder shots teach more
+HARDER = 3.0  # trained is up to this multiple of the problem's p: harder shots teach more
 EASIEST = 0.25  # of that
 CLOSING = 3  # layers after the last frame, where losses are on that frame alone
 ALL_FRAMES = 0.6  # of a run without symmetry has losses on every frame

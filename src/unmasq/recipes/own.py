@@ -3,7 +3,7 @@
 Give the problem with --problem. `recipes.chosen` puts a network with messages in place of this one
 where the problem has a Tanner graph, sets batch and learning rate by its size and the device, and
 trains for 10 minutes unless told otherwise (--fit-minutes). A bare error model has this network:
-small, with untied attention. Shots are drawn at up to 2.5 times the problem's error rate, where
+small, with untied attention. Shots are drawn at up to three times the problem's error rate, where
 there is more to learn from each, and counted at its own.
 
 Run:    unmasq problem --circuit d3.stim --out mine
