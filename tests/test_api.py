@@ -51,6 +51,7 @@ def test_a_run_from_python_is_one_of_the_command_line(problem, tmp_path, capsys)
     assert again[0].errors == counts[0].errors
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_does_and_ends_with_a_table(problem, tmp_path, capsys):
     save_problem(problem, tmp_path / "problem.safetensors")
     words = ("train", "own", "--problem", tmp_path / "problem.safetensors", *settings())

@@ -54,13 +54,13 @@ def test_a_translation_takes_slots_to_slots(problem, graph):
 def test_slots_mean_the_same_with_any_number_of_rounds(problem, graph):
     longer = with_rounds(problem, 5)
     other = fault_graph(longer, problem.symmetry, graph)
-    np.testing.assert_array_equal(other.looks, graph.looks)
+    np.testing.assert_array_equal(other.signatures, graph.signatures)
     for frame, place, slot in np.argwhere(graph.around[:2] >= 0):
         assert _offsets(graph, frame, place, graph.around[frame, place, slot]) == _offsets(
             other, frame, place, other.around[frame, place, slot]
         )
     short = fault_graph(with_rounds(problem, 1), problem.symmetry, graph)
-    assert short.num_told == graph.num_told <= short.around.shape[2]
+    assert short.num_named == graph.num_named <= short.around.shape[2]
     fresh = fault_graph(with_rounds(problem, 1), problem.symmetry)
     assert (short.around >= 0).sum() == (fresh.around >= 0).sum()
 
@@ -72,7 +72,7 @@ def test_what_has_no_such_graph_is_refused(problem):
         fault_graph(dataclasses.replace(problem, basis="XZ"), problem.symmetry)
 
 
-@pytest.mark.parametrize("name", ["around", "logicals", "odds", "looks"])
+@pytest.mark.parametrize("name", ["around", "logicals", "odds", "signatures"])
 def test_a_graph_of_the_wrong_shape_is_refused(graph, name):
     array = getattr(graph, name)
     shorter = array[:, :-1] if name in ("around", "logicals") else array[:-1]

@@ -72,6 +72,7 @@ def collect(folder: Path, *decoders: str, circuit: str = "d3.stim") -> dict[str,
     return {stat.decoder: stat for stat in stats}
 
 
+@pytest.mark.slow
 def test_a_decoder_trained_on_an_own_circuit_corrects_in_sinter(folder, record_property):
     """A network no better than no correction passes with probability at most FALSE_ALARM."""
     stats = collect(folder, "unmasq", "pymatching", "vacuous")

@@ -31,6 +31,7 @@ def test_rounds_that_cannot_be_are_refused(settings, message):
         override(TINY, settings)
 
 
+@pytest.mark.slow
 def test_every_number_of_rounds_has_its_own_shots_and_one_network():
     """After the same shots a run on 2 rounds alone has the weights of a run on [2] of 3."""
     messages = ["network.mixing=messages", "network.message_width=4", "network.ties=tied"]

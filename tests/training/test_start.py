@@ -131,6 +131,7 @@ def test_layers_are_added_to_weights_of_the_same_problem(tmp_path, problems):
     assert not any(found[name].any() for name in added if "to_checks" in name or "down" in name)
 
 
+@pytest.mark.slow
 def test_layers_are_added_to_weights_that_are_lifted_and_then_train(tmp_path, problems):
     weights = write(tmp_path / "small.safetensors", MESSAGES, problems[1, "X"])
     found, said = first_weights(DEEPER, problems[2, "Z"], tmp_path / "small.safetensors")

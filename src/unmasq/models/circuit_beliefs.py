@@ -27,7 +27,7 @@ class CircuitBeliefs(eqx.Module):
     sites: Int32[Array | np.ndarray, " S"]
     odds: Int32[Array | np.ndarray, " N"]  # in thousandths: whole numbers are no weights
     logicals: UInt8[Array | np.ndarray, "K N"]
-    num_told: int = eqx.field(static=True)
+    num_named: int = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
     scaling: float = eqx.field(static=True)
     memory: float = eqx.field(static=True)
@@ -38,7 +38,7 @@ class CircuitBeliefs(eqx.Module):
         self.sites = faults.sites
         self.odds = np.rint(_THOUSANDTHS * faults.odds).astype(np.int32)
         self.logicals = faults.logicals
-        self.num_told = faults.num_told
+        self.num_named = faults.num_named
         self.iterations = iterations
         self.scaling = scaling
         self.memory = memory
@@ -50,7 +50,7 @@ class CircuitBeliefs(eqx.Module):
 
     @property
     def num_features(self) -> int:
-        return 1 + 2 * self.num_told
+        return 1 + 2 * self.num_named
 
     def __call__(self, bits: UInt8[Array, "frames n B"]) -> BpOutcome:
         seen = bits[:, self.sites]
@@ -66,7 +66,7 @@ class CircuitBeliefs(eqx.Module):
             memory=self.memory,
         )
         told = [
-            jnp.tanh(at_detectors(self.graph, odds)[: self.num_told] / CERTAIN)
+            jnp.tanh(at_detectors(self.graph, odds)[: self.num_named] / CERTAIN)
             for odds in (found.odds, found.mean)
         ]
         fired = 1 - 2 * flat[None].astype(jnp.float32)

@@ -156,7 +156,7 @@ def _require_sizes(file: WeightFile, config: NetworkConfig) -> None:
 
 
 _QUBITS = ("of_checks", "logicals_of_x", "logicals_of_z")
-_FAULTS = ("sites", "around", "looks", "logicals", "odds")
+_FAULTS = ("sites", "around", "signatures", "logicals", "odds")
 
 
 def _geometry_from(arrays: Arrays, header: Header) -> Geometry:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from unmasq.codes.symmetry import Indices, Symmetry
 from unmasq.problems.problem import DecodingProblem
 
-Looks = NDArray[np.uint64]
-_NONE = np.uint64(0)
+Signatures = NDArray[np.uint64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,13 +22,13 @@ class FaultGraph:
 
     Slot i of a detector holds the same fault everywhere, seen from there: a symmetry that takes a
     check to another takes the faults in the slots of the one to those of the other, and so does a
-    step from frame to frame. A fault is known again, with any number of rounds, by its looks: a
-    hash of where its other detectors stand.
+    step from frame to frame. Seen from a detector, a fault is known by its signature, a hash of
+    where its other detectors stand, whatever the number of rounds.
     """
 
     sites: Indices  # (S,) check sites of the type
     around: Indices  # (frames, S, slots): fault number, -1 for none
-    looks: Looks  # (S, told): of the fault in each of the first slots, those a network is told of
+    signatures: Signatures  # (S, named): of the first slots, which a network may be told of
     logicals: NDArray[np.uint8]  # (K, N): flipped by each fault
     odds: NDArray[np.float32]  # (N,): log-odds against each fault
 
@@ -37,28 +36,29 @@ class FaultGraph:
         faults = len(self.odds)
         if (
             self.around.ndim != 3
-            or self.looks.ndim != 2
-            or not self.around.shape[1] == len(self.sites) == len(self.looks)
-            or not self.looks.shape[1] <= self.around.shape[2]
+            or self.signatures.ndim != 2
+            or not self.around.shape[1] == len(self.sites) == len(self.signatures)
+            or not self.signatures.shape[1] <= self.around.shape[2]
             or self.logicals.shape[1:] != (faults,)
             or not np.isfinite(self.odds).all()
             or not (self.around.size and -1 <= self.around.min() <= self.around.max() < faults)
         ):
             raise ValueError(
                 "fault graph must place its faults around each detector: got arrays of shapes "
-                f"{self.around.shape}, {self.looks.shape}, {self.logicals.shape} and "
+                f"{self.around.shape}, {self.signatures.shape}, {self.logicals.shape} and "
                 f"{self.odds.shape}. Its file was altered."
             )
 
     @property
-    def num_told(self) -> int:
-        return self.looks.shape[1]
+    def num_named(self) -> int:
+        """Slots with a signature; faults that occur with other numbers of rounds alone follow."""
+        return self.signatures.shape[1]
 
 
 def fault_graph(
     problem: DecodingProblem, symmetry: Symmetry | None, like: FaultGraph | None = None
 ) -> FaultGraph:
-    """Of the check type that sees the logicals; with the slots of `like`, faults it lacks last."""
+    """Of the check type that sees the logicals; with the slots of `like`, others last."""
     if problem.basis not in ("X", "Z"):
         raise ValueError(
             "bp_iterations must be 0 unless the logicals of one basis are read out: got basis "
@@ -75,20 +75,20 @@ def fault_graph(
     entries = seen.check_matrix.tocoo()
     detector, fault = (numbers.astype(np.int32) for numbers in entries.coords)
     place, frame = seen.layout.check[detector], seen.layout.frame[detector]
-    looks = _looks(place, frame, fault, symmetry.check_ties().index[np.ix_(sites, sites)])
-    told = _told(place, looks, len(sites)) if like is None else like.looks
-    around, slot = _slots(place, frame, looks, told, seen.layout.num_frames)
+    signatures = _signatures(place, frame, fault, symmetry.check_ties().index[np.ix_(sites, sites)])
+    named = _by_site(place, signatures, len(sites)) if like is None else like.signatures
+    around, slot = _slots(place, frame, signatures, named, seen.layout.num_frames)
     around[frame, place, slot] = fault
     return FaultGraph(
         sites,
         around,
-        told,
+        named,
         seen.logical_matrix.toarray().astype(np.uint8),
         np.log1p(-seen.priors).astype(np.float32) - np.log(seen.priors).astype(np.float32),
     )
 
 
-def _looks(place: Indices, frame: Indices, fault: Indices, orbits: Indices) -> Looks:
+def _signatures(place: Indices, frame: Indices, fault: Indices, orbits: Indices) -> Signatures:
     """Of each entry of H: its fault as seen from its detector; never 0.
 
     A sum over the fault's detectors of words for (frames on, orbit of the pair of checks). Faults
@@ -96,22 +96,22 @@ def _looks(place: Indices, frame: Indices, fault: Indices, orbits: Indices) -> L
     """
     order = np.argsort(fault, kind="stable")
     starts = np.flatnonzero(np.diff(fault[order], prepend=-1))
-    looks = np.zeros(len(fault), np.uint64)
+    signatures = np.zeros(len(fault), np.uint64)
     for group in np.split(order, starts[1:]):
         steps = (frame[group][None, :] - frame[group][:, None]).astype(np.int64)
         pairs = orbits[place[group][:, None], place[group][None, :]]
-        looks[group] = _words(steps * 2**32 + pairs).sum(axis=1, dtype=np.uint64)
-    rank = np.lexsort((fault, looks, place, frame))
+        signatures[group] = _words(steps * 2**32 + pairs).sum(axis=1, dtype=np.uint64)
+    rank = np.lexsort((fault, signatures, place, frame))
     alike = np.zeros(len(rank), bool)
-    for values in (looks, place, frame):
+    for values in (signatures, place, frame):
         alike |= np.diff(values[rank], prepend=values[rank[:1]] + values.dtype.type(1)) != 0
     first = np.maximum.accumulate(np.where(alike, np.arange(len(rank)), 0))
     number = np.empty(len(rank), np.int64)
     number[rank] = np.arange(len(rank)) - first
-    return np.maximum(_words(looks.view(np.int64) + number), np.uint64(1))
+    return np.maximum(_words(signatures.view(np.int64) + number), np.uint64(1))
 
 
-def _words(numbers: NDArray[np.int64]) -> Looks:
+def _words(numbers: NDArray[np.int64]) -> Signatures:
     """Well mixed 64-bit words of whole numbers (the finalizer of SplitMix64)."""
     with np.errstate(over="ignore"):
         x = numbers.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
@@ -120,29 +120,29 @@ def _words(numbers: NDArray[np.int64]) -> Looks:
         return x ^ (x >> np.uint64(31))
 
 
-def _told(place: Indices, looks: Looks, sites: int) -> Looks:
-    """The looks that occur at each site, sorted; 0 fills up."""
-    found = [np.unique(looks[place == site]) for site in range(sites)]
-    told = np.zeros((sites, max(map(len, found))), np.uint64)
-    for row, words in zip(told, found, strict=True):
+def _by_site(place: Indices, signatures: Signatures, sites: int) -> Signatures:
+    """The signatures that occur at each site, sorted; 0 fills up."""
+    found = [np.unique(signatures[place == site]) for site in range(sites)]
+    named = np.zeros((sites, max(map(len, found))), np.uint64)
+    for row, words in zip(named, found, strict=True):
         row[: len(words)] = words
-    return told
+    return named
 
 
 def _slots(
-    place: Indices, frame: Indices, looks: Looks, told: Looks, frames: int
+    place: Indices, frame: Indices, signatures: Signatures, named: Signatures, frames: int
 ) -> tuple[Indices, NDArray[np.intp]]:
     """Room for the faults around each detector, and the slot of each entry of H."""
-    slot = np.full(len(looks), -1)
-    for site, words in enumerate(told):
+    slot = np.full(len(signatures), -1)
+    for site, words in enumerate(named):
         here = np.flatnonzero(place == site)
         known = np.flatnonzero(words)
         by_word = {int(words[i]): i for i in known}
-        slot[here] = [by_word.get(int(word), -1) for word in looks[here]]
+        slot[here] = [by_word.get(int(word), -1) for word in signatures[here]]
     more = np.flatnonzero(slot < 0)
     filled: dict[tuple[int, int], int] = {}
     for entry in more:
         detector = (int(frame[entry]), int(place[entry]))
-        slot[entry] = filled[detector] = filled.get(detector, told.shape[1] - 1) + 1
-    width = max(told.shape[1], int(slot.max(initial=-1)) + 1)
-    return np.full((frames, len(told), width), -1, np.int32), slot
+        slot[entry] = filled[detector] = filled.get(detector, named.shape[1] - 1) + 1
+    width = max(named.shape[1], int(slot.max(initial=-1)) + 1)
+    return np.full((frames, len(named), width), -1, np.int32), slot
