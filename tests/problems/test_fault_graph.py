@@ -51,6 +51,16 @@ def test_a_translation_takes_slots_to_slots(problem, graph):
             assert sorted((step, images[site]) for step, site in here) == there
 
 
+def test_a_slot_holds_the_same_fault_in_every_frame(graph):
+    for place, slot in np.ndindex(graph.around.shape[1:]):
+        faults = graph.around[:, place, slot]
+        found = [
+            _offsets(graph, frame, place, faults[frame]) for frame in np.flatnonzero(faults >= 0)
+        ]
+        assert found
+        assert all(other == found[0] for other in found)
+
+
 def test_slots_mean_the_same_with_any_number_of_rounds(problem, graph):
     longer = with_rounds(problem, 5)
     other = fault_graph(longer, problem.symmetry, graph)
