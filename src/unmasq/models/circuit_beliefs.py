@@ -1,9 +1,9 @@
 """Belief propagation before a network for circuit noise: what it solves, and what it leaves.
 
 Passed are messages among the detectors of the check type that sees the logicals, over all frames at
-once. The network decodes what is left: the detectors that guess and error flip together, and the
-logicals. It is told, around each of these detectors, what is believed of every fault at the end and
-on the way. Nothing here is trained.
+once. What a network makes of it is its own affair (`bp_use`): it may decode what guess and error
+leave together, be told, around each of these detectors, what is believed of every fault, or only be
+asked about the shots that are not solved. Nothing here is trained.
 """
 
 import equinox as eqx
