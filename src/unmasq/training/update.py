@@ -50,11 +50,12 @@ class TrainState(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """The run's length and the current stage's rate."""
+    """What differs from run to run of one recipe: traced, so that they share what is compiled."""
 
     num_updates: Float32[Array, ""]
-    rate: Float32[Array, ""]
-    rate_start: Float32[Array, ""]
+    rate: Float32[Array, ""]  # of the current stage ...
+    rate_start: Float32[Array, ""]  # ... since this update
+    key: PRNGKeyArray
 
 
 class Experiment(NamedTuple):
@@ -147,11 +148,11 @@ class Trainer:
         return self._compiled[key]
 
     def _schedule(self, frames: FrameRange) -> Schedule:
-        # Traced, so that a run whose length is set by the clock need not compile twice.
         return Schedule(
             jnp.float32(self.config.num_updates),
             jnp.float32(frames.rate),
             jnp.float32(frames.rate_start),
+            self._key,
         )
 
     def _compile(self, frames: FrameRange, rounds: int) -> tuple[Experiment, Any]:
@@ -181,7 +182,7 @@ class Trainer:
     ) -> tuple[TrainState, Float32[Array, ""]]:
         config = self.config
         sampler, fixed, views, told = experiment
-        key = jr.fold_in(jr.fold_in(self._key, state.step), state.rollbacks)
+        key = jr.fold_in(jr.fold_in(schedule.key, state.step), state.rollbacks)
         p_key, shot_key, loss_key = jr.split(key, 3)
         drawn = config.batch_size * config.pool
         p = draw_p(config.noise, state.step, schedule.num_updates, drawn, key=p_key)
