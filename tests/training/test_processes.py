@@ -1,12 +1,14 @@
 """Many devices and many processes: the same shots, the same losses, the same command."""
 
 import dataclasses
+import json
 import socket
 import subprocess
 import sys
 
 import pytest
 
+import device_cases
 from tiny_runs import TINY, repetition_problem, train_command
 from unmasq.problems.problem_file import save_problem
 from unmasq.training.loop import train
@@ -60,6 +62,25 @@ def test_two_devices_give_the_losses_of_one(
     finish([start([*words, "--set", f"generator={generator}"], quick_compilation)])
     assert RunFolder(tmp_path / "run").manifest()["devices"] == 2
     assert losses_of(tmp_path / "run") == pytest.approx(one_process[generator], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=() if case == "all frames, autoregressive" else pytest.mark.slow)
+        for case in device_cases.SETTINGS
+    ],
+)
+def test_however_a_batch_is_cut_two_devices_give_the_losses_of_one(quick_compilation, case):
+    """What is random, beside the shots, is drawn for the whole batch."""
+    found = subprocess.run(
+        [sys.executable, device_cases.__file__, case],
+        env={**quick_compilation, "JAX_NUM_CPU_DEVICES": "2", "PYTHONPATH": ":".join(sys.path)},
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
+    assert json.loads(found.stdout) == pytest.approx(device_cases.losses(case), rel=1e-4)
 
 
 def start_two(words, environment):

@@ -1,7 +1,6 @@
 """One update: the loss of a stage, the optimizers, the average, the compute dtype."""
 
 import dataclasses
-import functools
 
 import equinox as eqx
 import jax
@@ -14,7 +13,7 @@ import pytest
 from tiny_runs import TINY, framed_problem, repetition_problem
 from unmasq.codes import get_code
 from unmasq.diffusion.loss import cross_entropy
-from unmasq.diffusion.masking import MASK
+from unmasq.diffusion.masking import MASK, draw_times
 from unmasq.models import Geometry, build_network, geometry_for
 from unmasq.models.views import repeated
 from unmasq.problems.building import problem_from_code
@@ -22,6 +21,7 @@ from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training import OptimizerConfig, override
 from unmasq.training import update as update_module
 from unmasq.training.curriculum import FrameRange, frame_ranges
+from unmasq.training.draws import Draws, draw
 from unmasq.training.make_trainer import make_trainer
 from unmasq.training.objectives import autoregressive_objective, masked_objective
 from unmasq.training.optimizer import learning_rates, make_optimizer
@@ -56,10 +56,18 @@ def losses_by_frame(network, shots):
 def stage_loss(problem, network, shots, frames, *settings):
     settings = ["network.encoder_layers=1", "num_steps=1", *settings]
     trainer = make_trainer(override(TINY, settings), problem)
-    loss = eqx.filter_jit(
-        lambda network, shots: trainer.loss(network, shots, frames, key=jr.key(0))
-    )
-    return float(loss(network, shots))
+    return float(drawn_loss(trainer, frames)(network, shots))
+
+
+def drawn_loss(trainer, frames, views=None):
+    """The loss under draws with key 0."""
+
+    @eqx.filter_jit
+    def loss(network, shots):
+        draws = draw(trainer.config, trainer.num_steps, shots, frames, views, key=jr.key(0))
+        return trainer.loss(network, shots, draws, frames, views)
+
+    return loss
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 2), (1, 1)])
@@ -82,9 +90,17 @@ def test_masks_of_one_shot_share_its_hidden_state_and_its_logicals(stage):
     @eqx.filter_jit
     def found(blind):
         memory = blind.encode(shots.syndrome)
-        three, all_sizes = (repeated(memory, logicals, times) for times in (3, size))
-        masked = masked_objective(blind, *three, 1, 3, key=jr.key(3))
-        return masked, autoregressive_objective(blind, *all_sizes, size, key=jr.key(3))
+        three, every = (
+            Draws(
+                None,
+                None,
+                draw_times(len(logicals), T, E, key=jr.key(3)).reshape(1, -1, E),
+                jr.uniform(jr.key(4), (1, len(logicals), E, size)),
+            )
+            for T, E in ((1, 3), (size, size))
+        )
+        masked = masked_objective(blind, *repeated(memory, logicals, 3), three, 1)
+        return masked, autoregressive_objective(blind, *repeated(memory, logicals, size), every)
 
     expected = float(losses[-1].mean())
     np.testing.assert_allclose(found(blind), [expected, expected], rtol=1e-5)
@@ -104,8 +120,7 @@ def test_masks_look_at_translates_in_the_last_stage_alone(monkeypatch):
         for frames in (last, every):
             experiment = trainer.experiments(2, frames is every)
             shots = experiment.sampler(jnp.full((64,), problem.p), key=jr.key(1))
-            settled = {"frames": frames, "views": experiment.views, "key": jr.key(0)}
-            loss = eqx.filter_jit(functools.partial(trainer.loss, **settled))
+            loss = drawn_loss(trainer, frames, experiment.views)
             found.append(float(loss(network, shots)))
         return found
 

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Int, Int32, PRNGKeyArray, UInt8
+from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, UInt8
 
 MASK = 2  # beside the shown values 0 and 1
 NUM_TOKENS = 3
@@ -32,10 +32,10 @@ def draw_times(
 
 
 def hide_at_random(
-    logicals: UInt8[Array, "B K"], num_hidden: Int[Array, " B"], *, key: PRNGKeyArray
+    logicals: UInt8[Array, "B K"], num_hidden: Int[Array, " B"], noise: Float[Array, "B K"]
 ) -> Int32[Array, "B K"]:
-    """Draws l_t from l: hides `num_hidden` bits of each shot, without replacement."""
-    order = jnp.argsort(jr.uniform(key, logicals.shape), axis=1)
+    """l_t from l: hides the `num_hidden` bits of each shot whose noise, uniform, is least."""
+    order = jnp.argsort(noise, axis=1)
     rank = jnp.argsort(order, axis=1)
     return _hide(logicals, rank < num_hidden[:, None])
 

@@ -4,74 +4,55 @@ The encoder of a tied network runs once for a shot; its translates are other sum
 logicals over the moved hidden state (`models.views`), so every mask may be on another one.
 """
 
-from collections.abc import Sequence
-
 import jax.numpy as jnp
-import jax.random as jr
-from jaxtyping import Array, Int32, PRNGKeyArray, UInt8
+from jaxtyping import Array, UInt8
 
 from unmasq.models import MaskedDenoiser
 from unmasq.models.beliefs import BpOutcome
 from unmasq.models.views import Views, repeated
 from unmasq.shots.sampling import Shots
-from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import FrameRange
+from unmasq.training.draws import Draws
 
 
 def masked_views(
     network: MaskedDenoiser,
     shots: Shots,
+    draws: Draws,
     frames: FrameRange,
     views: Views | None,
-    config: TrainConfig,
-    num_steps: int,
     outcome: BpOutcome | None = None,
-    *,
-    keys: Sequence[PRNGKeyArray],
-) -> tuple[Array, UInt8[Array, "S K"], int]:
-    """What the denoiser reads and the logicals to predict, and how many masks each shot has.
-
-    Masks lie on translates where the network has them and all flips of a shot are known; `keys`
-    draw the frames and the translates.
-    """
-    frame_key, view_key = keys
-    masks = config.masks_per_shot
-    if views is None or shots.logicals.ndim == 3:
-        masks = min(masks, num_steps)  # with T = 1 all are alike
-        memory, targets, _ = _targets(
-            network, *shots, frames, config.frames, frame_key, None, outcome
-        )
-        return *repeated(memory, targets, masks), masks
-    elements = jr.randint(view_key, (masks,), 0, views.order)
-    sources = views.sources[elements]
-    memory, own, syndrome = _targets(
-        network, *shots, frames, config.frames, frame_key, sources, outcome
-    )
-    return memory, views(own, syndrome, elements), masks
+) -> tuple[Array, UInt8[Array, "S K"]]:
+    """What the denoiser reads and the logicals to predict, each shot once for each of its masks."""
+    if draws.elements is None:
+        memory, targets, _ = _targets(network, shots, draws, frames, None, outcome)
+        return repeated(memory, targets, draws.times.shape[2])
+    assert views is not None
+    memory, own, syndrome = _targets(network, shots, draws, frames, views, outcome)
+    return memory, views(own, syndrome, draws.elements)
 
 
 def _targets(
     network: MaskedDenoiser,
-    syndrome: UInt8[Array, "B M"],
-    logicals: UInt8[Array, "B *frames K"],
+    shots: Shots,
+    draws: Draws,
     frames: FrameRange,
-    which: str,
-    key: PRNGKeyArray,
-    sources: Int32[Array, "E n"] | None = None,
-    outcome: BpOutcome | None = None,
+    views: Views | None,
+    outcome: BpOutcome | None,
 ) -> tuple[Array, UInt8[Array, "S K"], UInt8[Array, "B M"]]:
     """What the denoiser reads, logicals to predict, frames folded into shots; their syndrome.
 
-    A guess that the network begins with is taken off logicals and syndrome. Views, by their
-    `sources`, are of the last frame.
+    A guess that the network begins with is taken off logicals and syndrome. Views are of the last
+    frame.
     """
+    syndrome, logicals = shots
     if logicals.ndim == 2:
+        sources = None if views is None else views.sources[draws.elements]
         memory, residual, guess = network.begin(syndrome, sources, outcome)
         return memory, logicals if guess is None else logicals ^ guess, residual
-    if which == "random":
-        frame = jr.randint(key, (syndrome.shape[0],), frames.first, frames.last + 1)
-        chosen = jnp.take_along_axis(logicals, frame[:, None, None], axis=1)[:, 0]
-        return network.recall(network.encode(syndrome, frame)), chosen, syndrome
+    if draws.frame is not None:
+        chosen = jnp.take_along_axis(logicals, draws.frame[:, None, None], axis=1)[:, 0]
+        return network.recall(network.encode(syndrome, draws.frame)), chosen, syndrome
     states = network.encoder.all_frames(syndrome, frames.last + 1)[frames.first :]
     memory = network.recall(jnp.concatenate(list(states), axis=1))
     used = logicals[:, frames.first : frames.last + 1]

@@ -25,6 +25,7 @@ from unmasq.training.curriculum import (
     learning_rate_factor,
     rounds_at,
 )
+from unmasq.training.draws import BY_SHOT, Draws, draw
 from unmasq.training.memory import out_of_memory, require_memory
 from unmasq.training.objectives import (
     autoregressive_objective,
@@ -89,6 +90,7 @@ class Trainer:
         weights, self._fixed = eqx.partition(network, eqx.is_inexact_array)
         self._first_weights = weights
         self.optimizer = make_optimizer(config.optimizer)
+        self._mesh = mesh
         self._replicated = NamedSharding(mesh, PartitionSpec())
         self._by_shot = NamedSharding(mesh, PartitionSpec("shots"))
         self._compiled: dict[tuple[int, int, int], tuple[Experiment, Callable]] = {}
@@ -190,20 +192,24 @@ class Trainer:
         # Child i of a split is `fold_in(key, i)`: 3 is the first number that is free.
         drift = sampler.drift(config.noise.spread, drawn, key=jr.fold_in(key, 3))
         shots = sampler(p, drift, key=shot_key)
+        rates = None
         if told is not None and drift is not None:
-            fixed = fixed.told(told(sampler.channel_strengths(p, drift), drift.sites))
+            rates = told(sampler.channel_strengths(p, drift), drift.sites)
         outcome = None
         if config.pool > 1:
             network = eqx.combine(state.weights, fixed)
             doubted = round(config.doubted * config.batch_size)
             shots, outcome = unsolved_first(network, shots, config.batch_size, doubted)
-        shots = jax.lax.with_sharding_constraint(shots, self._by_shot)
+        draws = draw(config, self.num_steps, shots, frames, views, key=loss_key)
 
-        def loss_of(weights: PyTree) -> Float32[Array, ""]:
-            network = cast_floats(eqx.combine(weights, fixed), jnp.dtype(config.compute_dtype))
-            return self.loss(network, shots, frames, views, outcome, key=loss_key)
+        def loss_of(weights, fixed, views, shots, draws, outcome, rates):
+            network = eqx.combine(weights, fixed if rates is None else fixed.told(rates))
+            network = cast_floats(network, jnp.dtype(config.compute_dtype))
+            return self.loss(network, shots, draws, frames, views, outcome)
 
-        loss, gradients = jax.value_and_grad(loss_of)(state.weights)
+        loss, gradients = jax.value_and_grad(self._shared(loss_of))(
+            state.weights, fixed, views, shots, draws, outcome, rates
+        )
         # optax mixes dtypes and ranks, which our tests forbid.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
             directions, optimizer = self.optimizer.update(gradients, state.optimizer, state.weights)
@@ -224,27 +230,44 @@ class Trainer:
         )
         return TrainState(weights, average, optimizer, state.step + 1, state.rollbacks), loss
 
+    def _shared(self, loss_of: Callable) -> Callable:
+        """The mean of the losses of all devices, each of its part of the batch.
+
+        Every device then runs the program of one: on arrays that are cut along the batch, which
+        is no outer axis, the compiler can flatten nothing.
+        """
+        if self._mesh.size == 1:
+            return loss_of
+        whole, last = PartitionSpec(), PartitionSpec(None, None, "shots")
+        first, outcome = self._by_shot.spec, None
+        if self.config.pool > 1:  # else belief propagation, if any, is part of the loss
+            features = PartitionSpec(None, None, None, "shots")
+            outcome = BpOutcome._make((features, last, first, first, first))
+        return jax.shard_map(
+            lambda *parts: jax.lax.pmean(loss_of(*parts), "shots"),
+            mesh=self._mesh,
+            in_specs=(whole, whole, whole, first, BY_SHOT, outcome, last),
+            out_specs=whole,
+            check_vma=False,
+        )
+
     def loss(
         self,
         network: Denoiser,
         shots: Shots,
+        draws: Draws,
         frames: FrameRange,
         views: Views | None = None,
         outcome: BpOutcome | None = None,
-        *,
-        key: PRNGKeyArray,
     ) -> Float32[Array, ""]:
         """The objective, summed over the stage's frames: sum_{r = R1..R2} L[r]."""
         if not isinstance(network, MaskedDenoiser):
-            return continuous_objective(network, *shots, self.num_steps, key=key)
-        *mask_keys, loss_key = jr.split(key, 3)
-        memory, targets, masks = masked_views(
-            network, shots, frames, views, self.config, self.num_steps, outcome, keys=mask_keys
-        )
+            return continuous_objective(network, *shots, draws, self.num_steps)
+        memory, targets = masked_views(network, shots, draws, frames, views, outcome)
         if self.config.objective == "autoregressive":
-            loss = autoregressive_objective(network, memory, targets, masks, key=loss_key)
+            loss = autoregressive_objective(network, memory, targets, draws)
         else:
-            loss = masked_objective(network, memory, targets, self.num_steps, masks, key=loss_key)
+            loss = masked_objective(network, memory, targets, draws, self.num_steps)
         return loss * (frames.last - frames.first + 1)  # `targets` gave the mean over frames
 
 
