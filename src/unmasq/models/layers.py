@@ -23,7 +23,8 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros((fan_out,)) if bias else None
 
     def __call__(self, x: Float[Array, "*batch fan_in"]) -> Float[Array, "*batch fan_out"]:
-        y = jnp.einsum("...i,io->...o", x, self.weight)
+        # As one plain product: XLA on a CPU then takes a fifth of the time for the gradients.
+        y = (x.reshape(-1, x.shape[-1]) @ self.weight).reshape(*x.shape[:-1], -1)
         return y if self.bias is None else y + _over(self.bias, x)
 
 
