@@ -1,10 +1,11 @@
-"""Settings for all tests: JAX on the CPU and strict, few threads, fixed seeds.
+"""Settings for all tests: JAX on the CPU and strict, compiled quickly, few threads, fixed seeds.
 
 Nothing here imports unmasq: jaxtyping's import hook is not yet in place when this file loads.
 """
 
 import os
 import random
+from collections.abc import Iterator
 
 # Before jax is imported, and for the processes that tests start. `JAX_PLATFORMS=cuda` from outside
 # wins: that is how the tests marked `device` reach one.
@@ -20,6 +21,8 @@ import jax
 import numpy as np
 import pytest
 
+from quick_compilation import fully_compiled, quickly_compiled
+
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
@@ -31,6 +34,27 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("unmasq")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_compilation(tmp_path_factory) -> Iterator[dict[str, str]]:
+    """The environment of processes that compile quickly too.
+
+    A cache for each worker: JAX may read what another process has half written. Processes that get
+    no such environment compile as those of a user do.
+    """
+    if os.environ["JAX_PLATFORMS"] != "cpu":
+        yield dict(os.environ)
+        return
+    with quickly_compiled(tmp_path_factory.mktemp("compiled")) as environment:
+        yield environment
+
+
+@pytest.fixture(scope="module")
+def full_compilation() -> Iterator[None]:
+    """`pytestmark = pytest.mark.usefixtures("full_compilation")` where tests run for long."""
+    with fully_compiled():
+        yield
 
 
 @pytest.fixture(autouse=True)

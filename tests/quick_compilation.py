@@ -1,6 +1,7 @@
-"""Quick compilation for training runs, in this process and in those that tests start.
+"""Quick compilation, in this process and in those that tests start.
 
-Every run compiles its own functions; equal ones come from a cache, bit for bit.
+Most of a test's time is compilation: few optimizations, and equal functions come from a cache, bit
+for bit.
 """
 
 import contextlib
@@ -28,6 +29,17 @@ def quickly_compiled(folder: Path) -> Iterator[dict[str, str]]:
         yield {**os.environ, **{name.upper(): str(value) for name, value in settings.items()}}
     finally:
         _apply(_DEFAULTS)
+
+
+@contextlib.contextmanager
+def fully_compiled() -> Iterator[None]:
+    """For what runs for longer than it compiles; functions compiled before stay as they are."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", False)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_disable_most_optimizations", before)
 
 
 def _apply(settings: dict) -> None:

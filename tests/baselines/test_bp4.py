@@ -20,6 +20,8 @@ from unmasq.models.quaternary import min_sum, run_bp4
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.pauli_channel import pauli_channel
 
+pytestmark = pytest.mark.usefixtures("full_compilation")
+
 
 @pytest.fixture(scope="module")
 def bb18():

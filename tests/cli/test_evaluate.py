@@ -274,9 +274,9 @@ def members_left(group: int) -> bool:
     return True
 
 
-def test_killed_three_times_it_counts_what_one_run_counts(tmp_path):
+def test_killed_twice_it_counts_what_one_run_counts(tmp_path):
     save_problem(problem_from_code(get_code("bb18"), "circuit", 0.004), tmp_path / "problem")
-    kill_and_resume(tmp_path, kills=3, max_shots=2000, seed=0)
+    kill_and_resume(tmp_path, kills=2, max_shots=1000, seed=0)
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ from command_line import refusal, run
 from unmasq.cli import main
 from unmasq.report import page as report_page
 
+pytestmark = pytest.mark.usefixtures("full_compilation")
+
 ROOT = Path(__file__).parents[2]
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

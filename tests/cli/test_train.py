@@ -11,7 +11,6 @@ import jax
 import pytest
 
 from command_line import refusal, run
-from quick_compilation import quickly_compiled
 from tiny_runs import TINY, repetition_problem
 from unmasq.cli.progress import TrainingDisplay, _clock
 from unmasq.cli.train import _new_run
@@ -23,12 +22,6 @@ from unmasq.training.run_folder import RunFolder
 from unmasq.training.update import Trainer
 
 QUICK = dataclasses.replace(TINY, num_updates=12, evaluate_every=4, problem=ProblemConfig("bb18"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 @pytest.fixture(autouse=True)

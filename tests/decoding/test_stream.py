@@ -9,7 +9,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import DiffusionDecoder
 from unmasq.decoding.identity import Identity
@@ -30,12 +29,6 @@ MESSAGES = NetworkConfig(
     message_width=8,
     decoder="still",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.models import NetworkConfig, build_network, count_parameters, geometry_for
@@ -37,12 +36,6 @@ UNTOLD = NetworkConfig(
 )
 TOLD = dataclasses.replace(UNTOLD, told_rates=True)
 WEIGHT = "encoder.rate_embedding.weight"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.views import Views, moved
@@ -31,12 +30,6 @@ PLAIN = NetworkConfig(
     decoder="still",
 )
 CLOSING = dataclasses.replace(PLAIN, closing_layers=2)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.models import NetworkConfig, build_network, geometry_for
 from unmasq.models.growing import grown
@@ -28,12 +27,6 @@ SMALL = NetworkConfig(
     message_width=4,
     decoder="still",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 def network_for(problem, seed, **changes):

@@ -9,7 +9,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.codes.tanner_graph import labelled_graph
 from unmasq.models import NetworkConfig, build_network, geometry_for
@@ -41,12 +40,6 @@ TINY = NetworkConfig(
     message_width=4,
     decoder="still",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 def side(code="bb36", rounds=1, basis="X", **changes):

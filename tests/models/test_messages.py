@@ -9,7 +9,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.codes.tanner_graph import TannerGraph, labelled_graph
 from unmasq.models import NetworkConfig, build_network, for_rounds, geometry_for
@@ -35,12 +34,6 @@ WIDTH, MESSAGE = 6, 3
 @eqx.filter_jit
 def encode(network, syndrome, last_frame=None):
     return network.encode(syndrome, last_frame)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from quick_compilation import quickly_compiled
 from unmasq.codes import get_code
 from unmasq.decoding.expanded import expand_ties
 from unmasq.diffusion.masking import NUM_TOKENS
@@ -20,12 +19,6 @@ from unmasq.problems.translates import translates_of
 SMALL = NetworkConfig(
     width=16, feedforward=32, heads=4, encoder_layers=1, decoder_layers=2, decoder="still"
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation(tmp_path_factory):
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")):
-        yield
 
 
 @pytest.fixture(scope="module")

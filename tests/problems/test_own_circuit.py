@@ -18,9 +18,10 @@ from statistical import FALSE_ALARM
 
 P = 0.01
 SHOTS = 4000
-SHORT = ("network.width=32", "network.feedforward=64", "network.encoder_layers=1")
-SHORT += ("network.message_width=16",)
-SHORT += ("network.decoder_layers=1", "num_updates=400", "evaluate_shots=1024")
+SHORT = ("network.encoder_layers=1", "network.decoder_layers=1", "evaluate_shots=1024")
+LEARNING = ("network.width=32", "network.feedforward=64", "network.message_width=16")
+LEARNING += ("num_updates=400",)
+TINY = ("network.width=16", "network.feedforward=16", "network.message_width=8", "num_updates=10")
 
 
 def run(folder: Path, program: str, *words: object, **environment: str) -> str:
@@ -37,14 +38,12 @@ def run(folder: Path, program: str, *words: object, **environment: str) -> str:
     return result.stdout
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def trained(folder: Path, rounds: int, settings: tuple[str, ...], **environment: str) -> Path:
     """Where d3.stim became mine/problem.safetensors, and that a run in runs/."""
-    folder = tmp_path_factory.mktemp("own")
     circuit = stim.Circuit.generated(
         "surface_code:rotated_memory_z",
         distance=3,
-        rounds=3,
+        rounds=rounds,
         after_clifford_depolarization=P,
         before_round_data_depolarization=P,
         before_measure_flip_probability=P,
@@ -52,11 +51,17 @@ def folder(tmp_path_factory) -> Path:
     )
     circuit.to_file(folder / "d3.stim")
     run(folder, "unmasq", "problem", "--circuit", "d3.stim", "--out", "mine")
-    settings = [word for setting in SHORT for word in ("--set", setting)]
+    chosen = [word for setting in (*SHORT, *settings) for word in ("--set", setting)]
     problem = ("--problem", "mine/problem.safetensors")
     words = ("--out", "runs/mine", "--compare-shots", 0)
-    run(folder, "unmasq", "train", "own", *problem, *settings, *words)
+    run(folder, "unmasq", "train", "own", *problem, *chosen, *words, **environment)
     return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, quick_compilation) -> Path:
+    """Of one round: more of them are a stage more to compile."""
+    return trained(tmp_path_factory.mktemp("own"), 1, TINY, **quick_compilation)
 
 
 def collect(folder: Path, *decoders: str, circuit: str = "d3.stim") -> dict[str, sinter.TaskStats]:
@@ -73,8 +78,9 @@ def collect(folder: Path, *decoders: str, circuit: str = "d3.stim") -> dict[str,
 
 
 @pytest.mark.slow
-def test_a_decoder_trained_on_an_own_circuit_corrects_in_sinter(folder, record_property):
+def test_a_decoder_trained_on_an_own_circuit_corrects_in_sinter(tmp_path, record_property):
     """A network no better than no correction passes with probability at most FALSE_ALARM."""
+    folder = trained(tmp_path, 3, LEARNING)
     stats = collect(folder, "unmasq", "pymatching", "vacuous")
     errors = {name: stat.errors for name, stat in stats.items()}
     record_property("errors", errors)

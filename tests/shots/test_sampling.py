@@ -29,6 +29,8 @@ from unmasq.problems.building import (
 from unmasq.problems.frames import intermediate_logicals
 from unmasq.shots.sampling import CHUNK_SHOTS, EvaluationShots, ShotSampler, parity, parity_dtype
 
+pytestmark = pytest.mark.usefixtures("full_compilation")
+
 P = 0.01
 
 

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-import jax
 import numpy as np
 import pytest
 
+from quick_compilation import fully_compiled
 from statistical import assert_rate
 from tiny_runs import TINY, repetition_problem
 from unmasq.codes import get_code
@@ -107,11 +107,8 @@ def test_a_small_circuit_level_network_learns(tmp_path):
     )
     problem = problem_from_code(get_code("bb18"), "circuit", 0.006, 2)
     run = RunFolder(tmp_path / "run")
-    jax.config.update("jax_disable_most_optimizations", False)  # it runs for longer than compiling
-    try:
+    with fully_compiled():
         record = train(config, problem, run)
-    finally:
-        jax.config.update("jax_disable_most_optimizations", True)
     losses = [r["loss"] for r in run.metrics() if "loss" in r]
     assert np.mean(losses[-4:]) < 0.6
     (row,) = record["evaluation"]

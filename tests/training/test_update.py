@@ -265,7 +265,7 @@ def test_clipping_makes_large_gradients_alike():
 # The whole update
 
 
-def test_the_average_follows_the_weights(quick_compilation):
+def test_the_average_follows_the_weights():
     trainer = make_trainer(TINY, repetition_problem())
     (frames,) = frame_ranges(TINY, 1)
     start = jax.tree.map(np.asarray, trainer.start())
