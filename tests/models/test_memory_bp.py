@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from unmasq.models.memory_bp import believe, neighbours_of
+from unmasq.models.memory_bp import Found, Neighbours, believe, neighbours_of
 
 _H = np.array([[1, 1, 0, 1, 0, 0], [0, 1, 1, 0, 1, 0], [1, 0, 1, 0, 0, 1], [0, 0, 0, 1, 1, 0]])
 _PRIOR = np.array([2.0, 2.5, 3.0, 1.5, 2.2, 4.0])
@@ -57,7 +57,78 @@ def test_messages_are_those_written_out_by_hand(scaling, memory):
             assert found.solved[shot] == solved
 
 
-def test_equal_least_messages_answer_each_other():
+_SHAPE = (8, 6, 16)  # detectors, slots, faults: always the same, so that little is compiled
+_LAST = 9  # iterations
+_SHOTS = 8
+
+
+def _some_shots(seed):
+    """A graph of up to six faults around each detector, in any slots; odds; syndromes."""
+    generator = np.random.default_rng(seed)
+    detectors, slots, faults = _SHAPE
+    around = np.full((detectors, slots), -1, np.int32)
+    for row in around:
+        own = generator.choice(faults, generator.integers(1, slots + 1), replace=False)
+        row[generator.permutation(slots)[: len(own)]] = own
+    graph = neighbours_of(around, faults)
+    messages = np.full((detectors, faults), detectors * slots, np.int32)
+    messages[: len(graph.messages)] = graph.messages
+    prior = generator.uniform(0.5, 6, faults).astype(np.float32)
+    return Neighbours(graph.faults, messages), prior, generator.random((detectors, _SHOTS)) < 0.3
+
+
+def _believing(iterations):
+    """Traced anew by each caller: what is traced depends on the way."""
+    settings = {"iterations": iterations, "scaling": 1.0, "memory": 0.15}
+    return jax.jit(lambda graph, prior, syndrome: believe(graph, prior, syndrome, **settings))
+
+
+def _assert_same(found, expected):
+    """Bit for bit, but for the running mean, which may be rounded once or twice."""
+    for name in ("errors", "odds", "solved"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-5, atol=1e-5)
+
+
+def test_what_a_shot_gets_does_not_depend_on_the_others(way):
+    together, alone = _believing(_LAST), _believing(_LAST)
+    solved = 0
+    for seed in range(20):
+        graph, prior, syndrome = _some_shots(seed)
+        found = together(graph, prior, syndrome)
+        singles = [alone(graph, prior, syndrome[:, [shot]]) for shot in range(_SHOTS)]
+        expected = (np.concatenate(each, -1) for each in zip(*singles, strict=True))
+        _assert_same(found, Found(*expected))
+        solved += found.solved.sum()
+    assert 0.2 < solved / (20 * _SHOTS) < 0.9
+
+
+def test_a_shot_stays_as_it_was_when_first_solved(way):
+    by_count = [_believing(count) for count in (1, 3, _LAST)]
+    late = 0
+    for seed in range(20):
+        shots = _some_shots(seed)
+        *earlier, found = (call(*shots) for call in by_count)
+        expected = Found(*map(np.array, found))
+        for before in reversed(earlier):
+            for field, value in zip(expected, before, strict=True):
+                field[..., before.solved] = np.asarray(value)[..., before.solved]
+            assert not (before.solved & ~found.solved).any()
+        _assert_same(found, expected)
+        late += (found.solved & ~earlier[0].solved).sum()
+    assert late > 5
+
+
+def test_both_ways_end_alike(request):
+    on_a_cpu, elsewhere = _believing(_LAST), _believing(_LAST)
+    shots = [_some_shots(seed) for seed in range(20)]
+    found = [on_a_cpu(*each) for each in shots]
+    request.getfixturevalue("as_on_an_accelerator")
+    for one, each in zip(found, shots, strict=True):
+        _assert_same(elsewhere(*each), one)
+
+
+def test_equal_least_messages_answer_each_other(way):
     """At a detector with two equally sure faults, each hears of the other: the least is twice."""
     graph = neighbours_of(np.array([[0, 1, 2]], np.int32), 3)
     prior = jnp.array([2.0, 2.0, 5.0])

@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -164,23 +165,40 @@ def noisy_syndromes(code, shots: int) -> np.ndarray:
     return np.concatenate(halves, axis=1) % 2
 
 
-def test_looks_on_the_way_are_whole_runs_of_so_many_iterations():
+def looks(code, syndromes, iterations=(1, 2, 7)):
+    odds = jnp.full((18, 1), np.log(0.94 / 0.02), jnp.float32)
+    graphs = neighbours_of(code.checks_x), neighbours_of(code.checks_z)
+    return jax.jit(
+        lambda *halves: bp4_on_the_way(
+            graphs,
+            QubitOdds(odds, odds, odds),
+            halves,
+            iterations=iterations,
+            check_rule=min_sum(0.5),
+        )
+    )(jnp.asarray(syndromes[:, :9].T == 1), jnp.asarray(syndromes[:, 9:].T == 1))
+
+
+def test_looks_on_the_way_are_whole_runs_of_so_many_iterations(way):
     code = get_code("bb18")
     probabilities = np.tile([0.94, 0.02, 0.02, 0.02], (18, 1))
     syndromes = noisy_syndromes(code, 64)
-    odds = jnp.full((18, 1), np.log(0.94 / 0.02), jnp.float32)
-    found = bp4_on_the_way(
-        (neighbours_of(code.checks_x), neighbours_of(code.checks_z)),
-        QubitOdds(odds, odds, odds),
-        (jnp.asarray(syndromes[:, :9].T == 1), jnp.asarray(syndromes[:, 9:].T == 1)),
-        iterations=(1, 2, 7),
-        check_rule=min_sum(0.5),
-    )
+    found = looks(code, syndromes)
     for result, steps in zip(found, (1, 2, 7), strict=True):
         whole = run(code.checks_x, code.checks_z, probabilities, syndromes, steps, min_sum(0.5))
         for part, expected in zip(result, whole, strict=True):
             np.testing.assert_allclose(part.T, expected, rtol=1e-4, atol=1e-4)
     assert 0 < found[0].converged.sum() < found[-1].converged.sum() < 64
+
+
+def test_both_ways_of_looking_decide_alike(request):
+    code = get_code("bb18")
+    syndromes = noisy_syndromes(code, 64)
+    one_by_one = looks(code, syndromes)
+    request.getfixturevalue("as_on_an_accelerator")
+    for found, together in zip(one_by_one, looks(code, syndromes), strict=True):
+        for name in ("x_bits", "z_bits", "converged"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(together, name))
 
 
 def test_a_shot_is_frozen_when_its_decision_fits_and_not_before():

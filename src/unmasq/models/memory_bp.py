@@ -6,6 +6,7 @@ oscillations that degenerate faults cause. The batch is the last axis: neighbour
 as whole rows.
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -13,9 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32
 
+from unmasq.models.shot_by_shot import shot_by_shot
+
 _CLIP = 50.0  # of messages: keeps divergence finite
 _ABSENT = 1e9  # odds of a missing neighbour: it never flips and is never the least
 _REMEMBERED = 0.9  # of the running mean of the odds, each iteration
+
+Messages = Float[Array, "slots detectors B"]
+Syndrome = Bool[Array, "detectors B"]
 
 
 class Neighbours(NamedTuple):
@@ -40,10 +46,23 @@ class Found(NamedTuple):
 
 class _State(NamedTuple):
     iteration: Int32[Array, ""]
-    messages: Float[Array, "slots detectors B"]
-    mean: Float[Array, "N B"]
+    messages: Messages
     odds: Float[Array, "N B"]
-    found: Found
+    # gamma * odds. Not multiplied where it is added: that is rounded once or twice, as the compiler
+    # likes, and what becomes of a shot must not depend on how many there are.
+    kept: Float[Array, "N B"]
+    mean: Float[Array, "N B"]
+    solved: Bool[Array, " B"]  # by the errors of this iteration's beginning
+
+
+class _Heard(NamedTuple):
+    """What a detector hears of its faults, and all that the answers need of it."""
+
+    messages: Messages
+    least: Float[Array, "detectors B"]  # magnitude
+    second: Float[Array, "detectors B"]  # the least of the others
+    negative: Bool[Array, "detectors B"]  # the product of the signs, the syndrome's among them
+    unmet: Bool[Array, "detectors B"]  # where the likeliest errors flip something else
 
 
 def neighbours_of(around: np.ndarray, num_faults: int) -> Neighbours:
@@ -62,43 +81,63 @@ def neighbours_of(around: np.ndarray, num_faults: int) -> Neighbours:
 def believe(
     graph: Neighbours,
     prior: Float[Array, " N"],
-    syndrome: Bool[Array, "detectors B"],
+    syndrome: Syndrome,
     *,
     iterations: int,
     scaling: float,
     memory: float,
 ) -> Found:
-    """At most so many iterations; a shot that is solved stays as it is."""
-    start = jnp.broadcast_to(prior[:, None], (len(prior), syndrome.shape[1]))
+    """At most so many iterations; a shot that is solved stays as it is, whatever others do."""
+    run = functools.partial(
+        _believe, graph, prior, iterations=iterations, scaling=scaling, memory=memory
+    )
+    return shot_by_shot(run, syndrome)
+
+
+def _believe(
+    graph: Neighbours,
+    prior: Float[Array, " N"],
+    syndrome: Syndrome,
+    *,
+    iterations: int,
+    scaling: float,
+    memory: float,
+) -> Found:
+    """All shots together, until the last one is solved."""
+    batch = syndrome.shape[1]
+    start = jnp.broadcast_to(prior[:, None], (len(prior), batch))
 
     def step(state: _State) -> _State:
-        own = (1 - memory) * prior[:, None] + memory * state.odds
-        heard = _at_detectors(graph, state.odds, _ABSENT) - state.messages
-        messages = _min_sum(heard, syndrome, scaling)
-        odds = own + _at_faults(graph, messages)
+        heard = _heard(graph, state, syndrome)
+        # The prior itself may have the syndrome: even so it goes through an iteration.
+        solved = ~jnp.any(heard.unmet, axis=0) & (state.iteration > 0)
+        messages = _answers(heard, scaling)
+        odds = (1 - memory) * prior[:, None] + state.kept + _at_faults(graph, messages)
         mean = _REMEMBERED * state.mean + (1 - _REMEMBERED) * odds
-        errors = odds < 0
-        flips = jnp.sum(_at_detectors(graph, errors, False), axis=0, dtype=jnp.int32)
-        solved = jnp.all((flips % 2 == 1) == syndrome, axis=0)
-        new, old = Found(errors, odds, mean, solved), state.found
-        found = Found(*(jnp.where(old.solved, a, b) for a, b in zip(old, new, strict=True)))
-        return _State(state.iteration + 1, messages, mean, odds, found)
+        odds, mean = jnp.where(solved, state.odds, odds), jnp.where(solved, state.mean, mean)
+        return _State(state.iteration + 1, messages, odds, memory * odds, mean, solved)
 
     def unfinished(state: _State) -> Bool[Array, ""]:
-        return (state.iteration < iterations) & ~jnp.all(state.found.solved)
+        return (state.iteration < iterations) & ~jnp.all(state.solved)
 
-    silent = jnp.zeros((*graph.faults.shape, syndrome.shape[1]))
-    nothing = Found(start < 0, start, start, jnp.zeros(syndrome.shape[1], bool))
-    first = _State(jnp.int32(0), silent, start, start, nothing)
-    return jax.lax.while_loop(unfinished, step, first).found
+    silent = jnp.zeros((*graph.faults.shape, batch))
+    first = _State(jnp.int32(0), silent, start, memory * start, start, jnp.zeros(batch, bool))
+    last = jax.lax.while_loop(unfinished, step, first)
+    errors = last.odds < 0
+    flips = _parity(_at_detectors(graph, errors, False))
+    return Found(errors, last.odds, last.mean, jnp.all(flips == syndrome, axis=0))
 
 
-def _min_sum(
-    heard: Float[Array, "slots detectors B"], syndrome: Bool[Array, "detectors B"], scaling: float
-) -> Float[Array, "slots detectors B"]:
-    """scaling * product of signs, the syndrome's among them, * least magnitude, of the others."""
-    size = jnp.abs(heard)
-    negative = heard < 0
+def _heard(graph: Neighbours, state: _State, syndrome: Syndrome) -> _Heard:
+    around = _at_detectors(graph, state.odds, _ABSENT)
+    return jax.lax.platform_dependent(
+        around, state.messages, syndrome, cpu=_slot_by_slot, default=_all_slots
+    )
+
+
+def _all_slots(around: Messages, messages: Messages, syndrome: Syndrome) -> _Heard:
+    """What each detector hears, given the odds around it and its last messages."""
+    heard = around - messages
 
     def merged(one: tuple, other: tuple) -> tuple:
         (least, second, odd), (least_too, second_too, odd_too) = one, other
@@ -106,12 +145,44 @@ def _min_sum(
         smaller = jnp.minimum(jnp.minimum(second, second_too), between)
         return jnp.minimum(least, least_too), smaller, odd ^ odd_too
 
-    far = jnp.full_like(size, jnp.inf)
+    far = jnp.full_like(heard, jnp.inf)
     none = (jnp.float32(jnp.inf), jnp.float32(jnp.inf), jnp.bool_(False))
-    least, second, odd = jax.lax.reduce((size, far, negative), none, merged, (0,))
-    others = jnp.where(size == least[None], second[None], least[None])
-    flipped = negative ^ (odd ^ syndrome)[None]
-    return jnp.clip(scaling * jnp.where(flipped, -others, others), -_CLIP, _CLIP)
+    least, second, odd = jax.lax.reduce((jnp.abs(heard), far, heard < 0), none, merged, (0,))
+    return _Heard(heard, least, second, odd ^ syndrome, _parity(around < 0) ^ syndrome)
+
+
+def _slot_by_slot(around: Messages, messages: Messages, syndrome: Syndrome) -> _Heard:
+    """The same on a CPU, which would take the reduction above element by element."""
+
+    def step(state: tuple, slot: tuple) -> tuple:
+        least, second, negative, unmet = state
+        odds, message = slot
+        heard = odds - message
+        size = jnp.abs(heard)
+        second = jnp.minimum(second, jnp.maximum(least, size))
+        state = jnp.minimum(least, size), second, negative ^ (heard < 0), unmet ^ (odds < 0)
+        return state, heard
+
+    far = jnp.full(syndrome.shape, jnp.inf, jnp.float32)
+    heard: Messages
+    found, heard = jax.lax.scan(step, (far, far, syndrome, syndrome), (around, messages))
+    return _Heard(heard, *found)
+
+
+def _answers(heard: _Heard, scaling: float) -> Messages:
+    """scaling * product of signs, the syndrome's among them, * least magnitude, of the others."""
+    sign = jnp.where(heard.negative, -1.0, 1.0)
+    # Detector by detector: of each message nothing remains but to choose one and its sign.
+    least, second = (
+        sign * jnp.minimum(scaling * size, _CLIP) for size in (heard.least, heard.second)
+    )
+    is_least = jnp.abs(heard.messages) == heard.least[None]
+    own_sign = jnp.where(heard.messages < 0, -1.0, 1.0)
+    return jnp.where(is_least, second[None], least[None]) * own_sign
+
+
+def _parity(values: Bool[Array, "slots detectors B"]) -> Bool[Array, "detectors B"]:
+    return jnp.sum(values, axis=0, dtype=jnp.int32) % 2 == 1
 
 
 def _at_detectors(graph: Neighbours, values: Array, missing: float | bool) -> Array:
@@ -124,15 +195,16 @@ def at_detectors(graph: Neighbours, values: Float[Array, "N B"]) -> Float[Array,
     return _at_detectors(graph, values, 0.0)
 
 
-def _at_faults(
-    graph: Neighbours, messages: Float[Array, "slots detectors B"]
-) -> Float[Array, "N B"]:
+def _at_faults(graph: Neighbours, messages: Messages) -> Float[Array, "N B"]:
     """The sum of the messages to each fault."""
-    return jnp.sum(_rows(messages.reshape(-1, messages.shape[2]), graph.messages, 0.0), axis=0)
+    flat = messages.reshape(-1, messages.shape[2])
+    # Added up one by one: a CPU makes one fast loop of it, not of a sum over an axis.
+    return functools.reduce(jnp.add, [_rows(flat, each, 0.0) for each in graph.messages])
 
 
 def _rows(values: Array, numbers: Int[Array | np.ndarray, "..."], missing: float | bool) -> Array:
     """Rows of `values`; `missing` for the number after the last one."""
     index = jnp.asarray(numbers)
-    found = jnp.take(values, jnp.minimum(index, len(values) - 1), axis=0)
+    rows = values.at[jnp.minimum(index, len(values) - 1)]
+    found = rows.get(mode="promise_in_bounds")
     return jnp.where((index < len(values))[..., None], found, jnp.asarray(missing, values.dtype))

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from unmasq.models.shot_by_shot import shot_by_shot
+
 # Beyond this, exp(-message) is below float32's resolution anyway; it keeps divergence finite.
 _CLIP = 50.0
 
@@ -57,6 +59,7 @@ class BpResult(NamedTuple):
 
 Graphs = tuple[Neighbours, Neighbours]  # of X checks, of Z checks
 State = tuple[BothMessages, BpResult]
+Step = Callable[[State], State]
 
 
 def neighbours_of(checks: np.ndarray) -> Neighbours:
@@ -121,12 +124,8 @@ def run_bp4(
     A shot is frozen once its hard decision has its syndrome; the loop ends early when all are.
     """
 
-    def unfinished(state: tuple) -> Bool[Array, ""]:
-        return (state[0] < num_iterations) & ~jnp.all(state[1][1].converged)
-
     start, step = _rounds(graphs, channel, syndromes, check_rule)
-    rounds = jax.lax.while_loop(unfinished, lambda s: (s[0] + 1, step(s[1])), (0, start))
-    return rounds[1][1]
+    return _until_converged(step, num_iterations, start)[1]
 
 
 def bp4_on_the_way(
@@ -138,12 +137,34 @@ def bp4_on_the_way(
     check_rule: CheckRule,
 ) -> list[BpResult]:
     """What `run_bp4` gives after so many iterations, for each of these increasing numbers."""
-    state, step = _rounds(graphs, channel, syndromes, check_rule)
-    found = []
-    for done, wanted in itertools.pairwise((0, *iterations)):
-        state = jax.lax.fori_loop(done, wanted, lambda _, state: step(state), state)
-        found.append(state[1])
-    return found
+
+    def run(x: Bool[Array, "checks_x B"], z: Bool[Array, "checks_z B"]) -> list[BpResult]:
+        state, step = _rounds(graphs, channel, (x, z), check_rule)
+        found = []
+        for done, wanted in itertools.pairwise((0, *iterations)):
+            state = jax.lax.platform_dependent(
+                state,
+                cpu=functools.partial(_until_converged, step, wanted - done),
+                # An accelerator would wait for the host to learn whether to go on.
+                default=functools.partial(_every_time, step, wanted - done),
+            )
+            found.append(state[1])
+        return found
+
+    return shot_by_shot(run, *syndromes)
+
+
+def _until_converged(step: Step, count: int | Int[Array, ""], state: State) -> State:
+    """At most so many steps, none that changes nothing."""
+
+    def unfinished(turn: tuple) -> Bool[Array, ""]:
+        return (turn[0] < count) & ~jnp.all(turn[1][1].converged)
+
+    return jax.lax.while_loop(unfinished, lambda turn: (turn[0] + 1, step(turn[1])), (0, state))[1]
+
+
+def _every_time(step: Step, count: int, state: State) -> State:
+    return jax.lax.fori_loop(0, count, lambda _, state: step(state), state)
 
 
 def _rounds(
@@ -151,7 +172,7 @@ def _rounds(
     channel: QubitOdds,
     syndromes: Syndromes,
     check_rule: CheckRule,
-) -> tuple[State, Callable[[State], State]]:
+) -> tuple[State, Step]:
     """The state before the first iteration, and an iteration."""
 
     def step(state: State) -> State:
