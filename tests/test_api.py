@@ -73,6 +73,7 @@ def test_the_recipe_follows_symmetry_graph_and_device(problem):
     assert config.noise.p * config.noise.low < problem.p < config.noise.p  # harder shots teach more
     assert (config.network.mixing, config.network.ties) == ("messages", "tied")
     assert config.translate_masks
+    assert config.masks_per_shot * problem.num_logicals == 32
     assert config.stages == ()
     assert config.network.closing_layers == 3
     large = chosen_recipe(problem, accelerator=True)
@@ -86,6 +87,7 @@ def test_the_recipe_follows_symmetry_graph_and_device(problem):
         "messages", "free", False,
     )  # fmt: skip
     assert [(stage.first, stage.last) for stage in free.stages] == [(1, -1)]
+    assert free.masks_per_shot == 4  # of its one logical all are alike
     assert free.network.closing_layers == 0  # they would run on every frame
 
 

@@ -22,7 +22,7 @@ SMALL_CPU = 2_000  # detectors times relations, the work of a shot, up to which 
 HARDER = 3.0  # trained is up to this multiple of the problem's p: harder shots teach more
 EASIEST = 0.25  # of that
 CLOSING = 3  # layers after the last frame, where losses are on that frame alone
-MASKS = 16  # on translates of each encoded shot, which a still decoder reads for next to nothing
+TOKENS = 32  # in the masks on translates of a shot: a still decoder reads so many for little
 ALL_FRAMES = 0.6  # of a run without symmetry has losses on every frame
 
 
@@ -61,7 +61,9 @@ def chosen_recipe(problem: DecodingProblem, *, accelerator: bool) -> TrainConfig
         batch_size=2048 if accelerator else 256 if work < SMALL_CPU else 128,
         network=network,
         optimizer=optimizer,
-        masks_per_shot=MASKS if tied else RECIPE.masks_per_shot,
+        masks_per_shot=max(
+            RECIPE.masks_per_shot, TOKENS // max(problem.num_logicals, 1) if tied else 0
+        ),
         translate_masks=tied,
         # Without translates of a shot, the logicals of its first frames are what more there is.
         stages=() if tied or problem.num_rounds < 2 else (Stage(1, -1, ALL_FRAMES),),
