@@ -107,7 +107,8 @@ def _one_line(error: Exception) -> str | None:
     # Typer's errors derive from a class of Click that Typer may or may not carry inside itself.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
-        message = f"{format_message().rstrip('.')}. See `unmasq --help`."
+        said = format_message().rstrip(".")
+        message = f"{said}{'' if said.endswith('?') else '.'} See `unmasq --help`."
     elif isinstance(error, ModuleNotFoundError):
         message = f"{error.name} must be installed for this: it was not found."
     elif isinstance(error, OSError) and error.filename is not None:

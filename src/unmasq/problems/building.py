@@ -205,7 +205,10 @@ def _from_circuit(
     dem = error_model(circuit)
     faults = faults_of_dem(dem)
     if not faults:
-        raise ValueError(f"circuit must have noise that flips detectors: got none in '{name}'.")
+        raise ValueError(
+            f"circuit must have noise that flips detectors: got none in '{name}'. Add some, "
+            "such as DEPOLARIZE2(0.003) after its gates."
+        )
     check_matrix, logical_matrix, priors, order = fault_columns(
         faults, dem.num_detectors, dem.num_observables
     )

@@ -85,7 +85,8 @@ def error_model(circuit: "stim.Circuit") -> "stim.DetectorErrorModel":
     except ValueError as error:  # Stim's explanation has many lines
         raise ValueError(
             "circuit must have detectors and observables that are deterministic without noise: "
-            f"Stim says '{str(error).strip().splitlines()[0]}'"
+            f"Stim says '{str(error).strip().splitlines()[0]}' Leave out those that are not, or "
+            "prepare the states that they compare."
         ) from error
 
 

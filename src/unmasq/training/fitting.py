@@ -33,6 +33,7 @@ def fitted(
     say(
         f"{config.num_updates * config.batch_size / needed:,.0f} samples/s measured: "
         f"{updates} updates fill the {left:.0f} s left of {minutes} minutes"
+        + ("; too few to learn much: give it more" if updates == config.updates_per_call else "")
     )
     return dataclasses.replace(config, num_updates=updates)
 
