@@ -38,7 +38,7 @@ def main() -> None:
     arguments = parser.parse_args()
     model = find_model(arguments.model)
     weights = load_weights(model.path)
-    problem = problem_of_model(model, model.header["problem"]["p"])
+    problem = problem_of_model(model, None)  # that of its run; p changes nothing here
     shared = shared_faults(problem)
     untrained = [
         attention_of(build_network(weights.config, weights.geometry, key=jr.key(seed)))
