@@ -361,3 +361,22 @@ def test_the_weight_of_a_guess_is_that_of_the_error_it_names():
     outcome = eqx.filter_jit(network.encoder.run_bp)(np.concatenate([0 * singles[:1], singles]))
     assert not outcome.residual.any()
     np.testing.assert_array_equal(outcome.weight, [0, *np.ones(len(singles))])
+
+
+# What is compiled
+
+
+def lowered(*settings):
+    """The program of an update, as text."""
+    trainer = make_trainer(override(TINY, list(settings)), repetition_problem())
+    frames = frame_ranges(trainer.config, 1)[0]
+    state = trainer.start()
+    experiment, function = trainer._compile(frames, 0)
+    return function.lower(state, experiment, trainer._schedule(frames), jnp.int32(1)).as_text()
+
+
+def test_runs_that_differ_by_the_numbers_of_their_schedules_share_what_is_compiled():
+    settings = ["noise.p=0.1", "noise.low=0.5", "noise.ramp=0.3", "optimizer.learning_rate=1e-4"]
+    settings += ["optimizer.warm_up=0.2", "optimizer.last=0.1", "num_updates=80", "seed=3"]
+    assert lowered(*settings) == lowered()
+    assert lowered("optimizer.b2=0.9") != lowered()

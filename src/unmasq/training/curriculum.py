@@ -1,12 +1,17 @@
 """What a schedule says at a given update: learning rate, physical error rate, stage."""
 
+import copy
 import dataclasses
+from collections.abc import Mapping
+from typing import TypeVar
 
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float32, Int, PRNGKeyArray
 
 from unmasq.training.config import NoiseSchedule, OptimizerConfig, TrainConfig
+
+Numbered = TypeVar("Numbered", OptimizerConfig, NoiseSchedule)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +62,19 @@ def _frame(number: int, num_frames: int) -> int:
     return number % num_frames
 
 
+def numbers_of(settings: OptimizerConfig | NoiseSchedule) -> dict[str, Float32[Array, ""]]:
+    """The plain numbers among the settings, for a compiled function to take."""
+    return {k: jnp.float32(v) for k, v in vars(settings).items() if isinstance(v, float)}
+
+
+def with_numbers(settings: Numbered, numbers: Mapping[str, Float32[Array, ""]]) -> Numbered:
+    """The settings with these numbers, which may be traced: nothing checks them again."""
+    found = copy.copy(settings)
+    for name, number in numbers.items():
+        object.__setattr__(found, name, number)
+    return found
+
+
 def learning_rate_factor(
     config: OptimizerConfig,
     step: Int[Array, ""],
@@ -65,11 +83,10 @@ def learning_rate_factor(
 ) -> Float32[Array, ""]:
     """Linear from `first` to 1 after `rate_start`, flat, then a cosine to `last`."""
     now = jnp.asarray(step, jnp.float32)
-    up = jnp.float32(1.0)
-    if config.warm_up > 0:
-        warming = jnp.minimum((now - rate_start) / (config.warm_up * num_updates), 1.0)
-        up = config.first + (1 - config.first) * warming
-    length = max(config.fall_until - config.flat_until, 1e-9)
+    warming = (now - rate_start) / jnp.maximum(config.warm_up * num_updates, 1e-9)
+    up = config.first + (1 - config.first) * jnp.minimum(warming, 1.0)
+    up = jnp.where(jnp.asarray(config.warm_up) > 0, up, 1.0)
+    length = jnp.maximum(config.fall_until - config.flat_until, 1e-9)
     falling = jnp.clip((now / num_updates - config.flat_until) / length, 0.0, 1.0)
     down = config.last + (1 - config.last) * 0.5 * (1 + jnp.cos(jnp.pi * falling))
     return up * down
@@ -92,7 +109,7 @@ def largest_p(
     schedule: NoiseSchedule, step: Int[Array, ""], num_updates: Float32[Array, ""]
 ) -> Float32[Array, ""]:
     """The largest p of a batch at this update."""
-    if schedule.ramp == 0:
-        return jnp.float32(schedule.p)
-    done = jnp.clip(jnp.asarray(step, jnp.float32) / (schedule.ramp * num_updates), 0.0, 1.0)
+    now = jnp.asarray(step, jnp.float32)
+    done = jnp.clip(now / jnp.maximum(schedule.ramp * num_updates, 1e-9), 0.0, 1.0)
+    done = jnp.where(jnp.asarray(schedule.ramp) > 0, done, 1.0)
     return jnp.asarray(schedule.start + (schedule.p - schedule.start) * done, jnp.float32)

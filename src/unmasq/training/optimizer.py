@@ -4,7 +4,7 @@ import functools
 
 import jax
 import optax
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, Float32, PyTree
 
 from unmasq.training.config import OptimizerConfig
 
@@ -30,7 +30,7 @@ def make_optimizer(config: OptimizerConfig) -> optax.GradientTransformation:
 def learning_rates(config: OptimizerConfig, weights: PyTree) -> PyTree:
     """Each array's rate; Muon's grows with sqrt(fan_out / fan_in) for matrices that widen."""
 
-    def rate(rule: str, leaf: Array) -> float:
+    def rate(rule: str, leaf: Array) -> float | Float32[Array, ""]:
         if rule == "adamw":
             return config.learning_rate
         fan_in, fan_out = leaf.shape

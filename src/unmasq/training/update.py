@@ -23,7 +23,9 @@ from unmasq.training.curriculum import (
     FrameRange,
     draw_p,
     learning_rate_factor,
+    numbers_of,
     rounds_at,
+    with_numbers,
 )
 from unmasq.training.draws import BY_SHOT, Draws, draw
 from unmasq.training.memory import out_of_memory, require_memory
@@ -57,6 +59,8 @@ class Schedule(NamedTuple):
     rate: Float32[Array, ""]  # of the current stage ...
     rate_start: Float32[Array, ""]  # ... since this update
     key: PRNGKeyArray
+    noise: dict[str, Float32[Array, ""]]
+    optimizer: dict[str, Float32[Array, ""]]  # of which only the learning rates are read
 
 
 class Experiment(NamedTuple):
@@ -155,6 +159,8 @@ class Trainer:
             jnp.float32(frames.rate),
             jnp.float32(frames.rate_start),
             self._key,
+            numbers_of(self.config.noise),
+            numbers_of(self.config.optimizer),
         )
 
     def _compile(self, frames: FrameRange, rounds: int) -> tuple[Experiment, Any]:
@@ -187,7 +193,8 @@ class Trainer:
         key = jr.fold_in(jr.fold_in(schedule.key, state.step), state.rollbacks)
         p_key, shot_key, loss_key = jr.split(key, 3)
         drawn = config.batch_size * config.pool
-        p = draw_p(config.noise, state.step, schedule.num_updates, drawn, key=p_key)
+        noise = with_numbers(config.noise, schedule.noise)
+        p = draw_p(noise, state.step, schedule.num_updates, drawn, key=p_key)
         p = jax.lax.with_sharding_constraint(p, self._by_shot)
         # Child i of a split is `fold_in(key, i)`: 3 is the first number that is free.
         drift = sampler.drift(config.noise.spread, drawn, key=jr.fold_in(key, 3))
@@ -213,14 +220,15 @@ class Trainer:
         # optax mixes dtypes and ranks, which our tests forbid.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
             directions, optimizer = self.optimizer.update(gradients, state.optimizer, state.weights)
+        optimizing = with_numbers(config.optimizer, schedule.optimizer)
         factor = schedule.rate * learning_rate_factor(
-            config.optimizer, state.step, schedule.num_updates, schedule.rate_start
+            optimizing, state.step, schedule.num_updates, schedule.rate_start
         )
         weights = jax.tree.map(
             lambda weight, direction, rate: weight - rate * factor * direction,
             state.weights,
             directions,
-            learning_rates(config.optimizer, state.weights),
+            learning_rates(optimizing, state.weights),
         )
         # The average forgets its start quickly: decay min(ema, (1 + step) / (10 + step)).
         step = state.step.astype(jnp.float32)
