@@ -2,11 +2,13 @@
 
 import dataclasses
 
+import jax
 import jax.random as jr
 import numpy as np
 import pytest
 
 from unmasq.codes import get_code
+from unmasq.decoding import passes
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.models import NetworkConfig, build_network, geometry_for
@@ -93,3 +95,16 @@ def test_no_stream_begins_with_belief_propagation(decoder):
     assert not decoder.streams
     with pytest.raises(ValueError, match="begins with belief propagation over all frames"):
         decoder.stream()
+
+
+def test_few_iterations_first_give_the_bits_of_all_at_once(monkeypatch, problem, decoder):
+    syndromes = np.asarray(EvaluationShots(problem).chunk(0).syndrome)
+    whole = decoder.decode_soft(syndromes)
+    monkeypatch.setitem(passes.FIRST_ITERATIONS, jax.default_backend(), 2)
+    monkeypatch.setattr(passes, "_UNGUESSED_PART", 32)
+    parted = decoder.asked(decoder.asking)
+    solved = np.asarray(parted._passes._guess(syndromes, 2).solved)
+    assert 32 < (~solved).sum() < len(solved)
+    found = parted.decode_soft(syndromes)
+    for name in ("logicals", "log_likelihood"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))

@@ -332,6 +332,22 @@ def test_of_a_pool_the_unsolved_shots_are_taken_and_stay_whole():
             np.testing.assert_allclose(known, found, atol=1e-5)
 
 
+def test_a_pool_may_be_chosen_by_fewer_iterations_than_the_network_begins_with():
+    problem = problem_from_code(get_code("bb18"), "circuit", 0.006, 2)
+    settings = ["network.bp_iterations=30", "network.bp_use=filter", "network.bp_memory=0.15"]
+    settings += ["network.encoder_layers=1", "pool=2", "pool_iterations=2"]
+    config = override(TINY, settings)
+    network = build_network(config.network, geometry_for(config.network, problem), key=jr.key(0))
+    shots = eqx.filter_jit(ShotSampler(problem))(jnp.full((128,), 0.006), key=jr.key(1))
+    few, all_of_them = (
+        np.asarray(eqx.filter_jit(network.guess)(shots.syndrome, most).solved) for most in (2, None)
+    )
+    assert few.sum() < all_of_them.sum()
+    assert not (few & ~all_of_them).any()
+    outcome = eqx.filter_jit(unsolved_first)(network, shots, 64, 0, config.pool_iterations)[1]
+    assert (~np.asarray(outcome.solved)).sum() == min(64, (~few).sum())
+
+
 def test_of_a_pool_the_solved_shots_with_the_heaviest_guesses_may_come_first():
     problem = problem_from_code(get_code("bb18"), "code-capacity", 0.08)
     config = dataclasses.replace(TINY.network, bp_iterations=9)

@@ -27,6 +27,7 @@ from unmasq.decoding.stream import Stream, finish, push
 from unmasq.decoding.unmasking import Trail, Unmasked, unmask, unmask_in_sight
 from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import MaskedDenoiser, cast_floats
+from unmasq.models.circuit_beliefs import CircuitBeliefs
 from unmasq.models.masked import Guess
 from unmasq.problems.translates import Translates
 from unmasq.shots.batches import Bits, cut, pad, padded_size
@@ -36,6 +37,11 @@ SPLIT_FROM = 16  # shots in a batch from which on adaptive unmasking leaves the 
 SPLIT_PARTS = 8  # of a batch: the others go on in such parts, and so do votes
 UNSOLVED_PART = {"cpu": 4}  # shots that a guess leaves, in one call to the device
 UNSOLVED_PART_ACCELERATOR = 512
+# An accelerator passes messages for a whole batch until its last shot is solved: it begins with a
+# few iterations for all, and the shots that these leave start anew, in parts. See `shot_by_shot`.
+FIRST_ITERATIONS = {"cpu": None}
+FIRST_ITERATIONS_ACCELERATOR = 16
+_UNGUESSED_PART = 1024
 _IN_FLIGHT = 4  # batches waiting on the device
 
 Rows = NDArray[np.intp]
@@ -64,7 +70,10 @@ class Passes:
         self._identity = identity
         self._asking = asking
         self._max_batch = max_batch
-        self._unsolved_part = UNSOLVED_PART.get(jax.default_backend(), UNSOLVED_PART_ACCELERATOR)
+        platform = jax.default_backend()
+        self._unsolved_part = UNSOLVED_PART.get(platform, UNSOLVED_PART_ACCELERATOR)
+        few = FIRST_ITERATIONS.get(platform, FIRST_ITERATIONS_ACCELERATOR)
+        self._first_iterations = few if few and _iterations(network) > few else None
 
     def run(self, bits: Bits, at_least: int = 1) -> SoftOutput:
         """Any number of shots, some batches on the device while others are read."""
@@ -87,7 +96,8 @@ class Passes:
         padded = pad(bits, max(padded_size(len(bits)), at_least))
         if not self._asking.guess:
             return self._ask(bits, padded)
-        return functools.partial(self._ask_unsolved, self._guess(padded), bits, len(padded))
+        guess = self._guess(padded, self._first_iterations)
+        return functools.partial(self._ask_unsolved, guess, bits, len(padded))
 
     @property
     def streams(self) -> bool:
@@ -137,19 +147,35 @@ class Passes:
         sizes = {padded_size(batch.stop - batch.start) for batch in cut(shots, self._max_batch)}
         if self._asking.guess:
             for size in sizes:
-                self._guess(np.zeros((size, detectors), np.uint8))
+                nothing = np.zeros((size, detectors), np.uint8)
+                self._guess(nothing, self._first_iterations)
+                if self._first_iterations is not None:
+                    self._guess(nothing[:_UNGUESSED_PART])
             sizes = {min(size, self._unsolved_part) for size in sizes}
         for size in sizes:
             passes = (self._first_pass(size), self._rest_of_steps(size), self._vote(size))
             for each in filter(None, passes):
                 jax.block_until_ready(each.call(np.zeros((each.size, detectors), np.uint8)))
 
-    def _guess(self, padded: Bits) -> Guess:
-        return self.flat.compiled(MaskedDenoiser.guess)(padded)
+    def _guess(self, padded: Bits, most: int | None = None) -> Guess:
+        return self.flat.compiled(_guess, most)(padded)
+
+    def _guessed(self, first: Guess, bits: Bits, padded: int) -> tuple[Bits, NDArray[np.bool_]]:
+        """The guess after all iterations, given that after the first ones; where it is right."""
+        logicals, solved = (np.array(field)[: len(bits)] for field in first)
+        if self._first_iterations is not None:
+            size = min(padded, _UNGUESSED_PART)
+            rows = np.flatnonzero(~solved)
+            batches = [rows[batch] for batch in cut(len(rows), size)]
+            started = [self._guess(pad(bits[batch], size)) for batch in batches]
+            for batch, found in zip(batches, started, strict=True):
+                logicals[batch] = np.asarray(found.logicals)[: len(batch)]
+                solved[batch] = np.asarray(found.solved)[: len(batch)]
+        return logicals, solved
 
     def _ask_unsolved(self, guess: Guess, bits: Bits, padded: int) -> SoftOutput:
         """Takes the guess where it explains the syndrome, and asks about the other shots."""
-        logicals, solved = (np.asarray(field)[: len(bits)] for field in guess)
+        logicals, solved = self._guessed(guess, bits, padded)
         soft = SoftOutput.guessed(logicals)
         size = min(padded, self._unsolved_part)
         unsolved = np.flatnonzero(~solved)
@@ -215,6 +241,16 @@ class Passes:
         size = max(1, min(padded // SPLIT_PARTS, self._max_batch // views))
         call = self.voters.compiled(Voters.vote, self.rule, self._identity.num_logicals)
         return _Pass(call, size, SURE)
+
+
+def _guess(network: MaskedDenoiser, most: int | None, syndrome: UInt8[Array, "B M"]) -> Any:
+    return network.guess(syndrome, most)
+
+
+def _iterations(network: Any) -> int:
+    """Of belief propagation that changes nothing more in a shot that it has solved."""
+    beliefs = network.encoder.beliefs if isinstance(network, MaskedDenoiser) else None
+    return beliefs.iterations if isinstance(beliefs, CircuitBeliefs) else 0
 
 
 def _follow(network: Any, num_logicals: int, syndrome: UInt8[Array, "B M"]) -> Trail:

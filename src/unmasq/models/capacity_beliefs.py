@@ -60,14 +60,18 @@ class CapacityBeliefs(eqx.Module):
     def num_features(self) -> int:
         return 1 + 2 * len(self.iterations) * self.graph_x.qubits.shape[1]
 
-    def __call__(self, frames: UInt8[Array, "1 n B"]) -> BpOutcome:
+    def __call__(self, frames: UInt8[Array, "1 n B"], most: int | None = None) -> BpOutcome:
+        """What all iterations make of the shots, or `most` of them."""
         (bits,) = frames
+        iterations = self.iterations
+        if most is not None and most < iterations[-1]:
+            iterations = feature_iterations(most)
         prior = jnp.full((1, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
         found = bp4_on_the_way(
             (self.graph_x, self.graph_z),
             QubitOdds(prior, prior, prior),
             (bits[self.x_checks] == 1, bits[self.z_checks] == 1),
-            iterations=self.iterations,
+            iterations=iterations,
             check_rule=min_sum(self.scaling),
         )
         odds = jnp.concatenate([self._around(each) for each in found], axis=1)

@@ -52,7 +52,8 @@ class CircuitBeliefs(eqx.Module):
     def num_features(self) -> int:
         return 1 + 2 * self.num_named
 
-    def __call__(self, bits: UInt8[Array, "frames n B"]) -> BpOutcome:
+    def __call__(self, bits: UInt8[Array, "frames n B"], most: int | None = None) -> BpOutcome:
+        """What all iterations make of the shots, or `most` of them: shots solved by then agree."""
         seen = bits[:, self.sites]
         frames, sites, batch = seen.shape
         flat = seen.reshape(frames * sites, batch)
@@ -61,7 +62,7 @@ class CircuitBeliefs(eqx.Module):
             self.graph,
             prior,
             flat == 1,
-            iterations=self.iterations,
+            iterations=self.iterations if most is None else min(most, self.iterations),
             scaling=self.scaling,
             memory=self.memory,
         )

@@ -122,11 +122,14 @@ class RecurrentEncoder(eqx.Module):
         if self.blocks:
             self.code_weights = _first_code_weights(code_weights, table, len(self.grid))
 
-    def run_bp(self, syndrome: UInt8[Array, "B M"]) -> BpOutcome | None:
-        """What belief propagation makes of the shots, for networks that begin with it."""
+    def run_bp(self, syndrome: UInt8[Array, "B M"], most: int | None = None) -> BpOutcome | None:
+        """What (at `most` so many iterations of) belief propagation makes of the shots.
+
+        None for networks that do not begin with it.
+        """
         if self.beliefs is None:
             return None
-        return self.beliefs(_frames_of(syndrome, jnp.asarray(self.grid)))
+        return self.beliefs(_frames_of(syndrome, jnp.asarray(self.grid)), most)
 
     def syndrome_of(self, bits: UInt8[Array, "frames n B"], size: int) -> UInt8[Array, "B M"]:
         """The bits at the places of all `size` detectors."""

@@ -117,9 +117,9 @@ class MaskedDenoiser(eqx.Module):
         residual = self.encoder.syndrome_of(outcome.residual, syndrome.shape[1])
         return EncodedShots(memory, residual, outcome.guess)
 
-    def guess(self, syndrome: UInt8[Array, "B M"]) -> Guess | None:
-        """What belief propagation says, for networks that begin with it."""
-        outcome = self.encoder.run_bp(syndrome)
+    def guess(self, syndrome: UInt8[Array, "B M"], most: int | None = None) -> Guess | None:
+        """What belief propagation says, for networks that begin with it; see `run_bp`."""
+        outcome = self.encoder.run_bp(syndrome, most)
         if outcome is None:
             return None
         return Guess(outcome.guess, outcome.solved)

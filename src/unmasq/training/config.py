@@ -123,6 +123,7 @@ class TrainConfig:
     num_updates: int
     batch_size: int  # fresh shots per update, over all devices
     pool: int = 1  # shots drawn for each of them; those that belief propagation solves are left out
+    pool_iterations: int | None = None  # of it in choosing them; the network's by default
     doubted: float = 0.0  # but for this share of the batch: solved ones with the heaviest guesses
     problem: ProblemConfig = ProblemConfig()
     network: NetworkConfig = NetworkConfig()
@@ -154,7 +155,7 @@ class TrainConfig:
             )
         counts = ("num_updates", "batch_size", "pool", "masks_per_shot", "updates_per_call")
         _require(self, "be at least 1", lambda x: x >= 1, *counts)
-        optional = ("num_steps", "evaluate_every")
+        optional = ("num_steps", "evaluate_every", "pool_iterations")
         _require(self, "be at least 1", lambda x: x is None or x >= 1, *optional)
         _require(self, "lie in 0..999999999", lambda x: 0 <= x < 10**9, "num_updates", "seed")
         _require(self, "be at least 0", lambda x: x >= 0, "evaluate_shots")
@@ -179,6 +180,11 @@ class TrainConfig:
             )
         if self.doubted and self.pool == 1:
             raise ValueError(f"doubted must be 0 without a pool: got {self.doubted}. Set pool=4.")
+        if self.pool_iterations is not None and self.network.bp_use != "filter":
+            raise ValueError(
+                "pool_iterations must be null for a network that reads what belief propagation "
+                f"says: got {self.pool_iterations}. Set network.bp_use=filter."
+            )
         if self.translate_masks and self.network.ties != "tied":
             raise ValueError(
                 f"translate_masks must be false unless network.ties is tied: got "

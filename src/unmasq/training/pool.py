@@ -15,15 +15,21 @@ def trusts_guess(config: TrainConfig) -> bool:
 
 
 def unsolved_first(
-    network: MaskedDenoiser, shots: Shots, count: int, doubted: int = 0
+    network: MaskedDenoiser,
+    shots: Shots,
+    count: int,
+    doubted: int = 0,
+    iterations: int | None = None,
 ) -> tuple[Shots, BpOutcome]:
     """So many of the shots: those that belief propagation leaves unsolved, then others.
+
+    `iterations` of it, or as many as the network begins with.
 
     Before them come `doubted` solved ones, those with the heaviest guesses: a guess that explains
     the syndrome and is wrong is mostly heavy. The choice is by the syndrome alone, so what it says
     about the logicals stays true. With them what belief propagation made of them.
     """
-    outcome = network.encoder.run_bp(shots.syndrome)
+    outcome = network.encoder.run_bp(shots.syndrome, iterations)
     assert outcome is not None  # or else the configuration has no pool
     heaviest = jnp.argsort(jnp.where(outcome.solved, -outcome.weight, 1))[:doubted]
     turn = outcome.solved.astype(jnp.int32)

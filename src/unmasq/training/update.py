@@ -206,7 +206,9 @@ class Trainer:
         if config.pool > 1:
             network = eqx.combine(state.weights, fixed)
             doubted = round(config.doubted * config.batch_size)
-            shots, outcome = unsolved_first(network, shots, config.batch_size, doubted)
+            shots, outcome = unsolved_first(
+                network, shots, config.batch_size, doubted, config.pool_iterations
+            )
         draws = draw(config, self.num_steps, shots, frames, views, key=loss_key)
 
         def loss_of(weights, fixed, views, shots, draws, outcome, rates):
