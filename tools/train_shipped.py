@@ -1,10 +1,10 @@
 """Trains networks like the shipped ones from scratch, with the settings in their cards.
 
-    python tools/train_shipped.py runs/weights                 # all: 44 minutes of one H200
+    python tools/train_shipped.py runs/weights                 # all: 67 minutes of one H200
     python tools/train_shipped.py runs/weights bb72-capacity   # one of them: 3 minutes
 
-Where a network has several runs, each goes on from the weights of the one before. Killed, it goes
-on where it was.
+Where a network has several runs, each goes on from the weights of the one before; a network that
+is lifted from another begins with those, which are trained first. Killed, it goes on where it was.
 """
 
 import argparse
@@ -32,7 +32,16 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {  # settings of each run, by rec
     ),
     "bb72-capacity": (("num_updates=3439",),),
     "bb144-capacity": (("num_updates=10568",),),
+    "bb72-messages": (("num_updates=6277", "seed=21"),),
+    "bb144-circuit": (
+        ("num_updates=2444", "seed=22", "network.bp_iterations=40", "pool_iterations=null"),
+        (
+            *("num_updates=1800", "seed=23", "noise.ramp=0", "optimizer.flat_until=0.06"),
+            *("optimizer.muon_learning_rate=0.0025", "optimizer.learning_rate=0.0004"),
+        ),
+    ),
 }
+LIFTED_FROM = {"bb144-circuit": "bb72-messages"}
 
 
 def main() -> None:
@@ -48,13 +57,18 @@ def main() -> None:
         train(name, arguments.folder / name)
 
 
-def train(name: str, folder: Path) -> None:
+def train(name: str, folder: Path) -> Path:
+    """All runs of a network that are not done yet; returns the folder of the last one."""
     before: Path | None = None
+    if name in LIFTED_FROM:
+        before = train(LIFTED_FROM[name], folder.with_name(LIFTED_FROM[name]))
     for number, settings in enumerate(RUNS[name], 1):
         run = folder / str(number)
         if not (run / f"{name}.safetensors").exists():
             subprocess.run([*UNMASQ, *words(name, run, before, settings)], check=True)
         before = run
+    assert before is not None
+    return before
 
 
 def words(name: str, run: Path, before: Path | None, settings: tuple[str, ...]) -> list[str]:

@@ -74,7 +74,13 @@ def test_the_catalogue_still_builds_its_problem(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "p"), [("bb72-circuit", 0.003), ("bb72-capacity", 0.03), ("bb144-capacity", 0.03)]
+    ("name", "p"),
+    [
+        ("bb72-circuit", 0.003),
+        ("bb72-capacity", 0.03),
+        ("bb144-capacity", 0.03),
+        ("bb144-circuit", 0.003),
+    ],
 )
 def test_sinter_finds_the_model_of_a_circuit_and_it_decodes(monkeypatch, name, p):
     monkeypatch.delenv("UNMASQ_MODELS", raising=False)
@@ -105,9 +111,11 @@ def script():
 def test_make_weights_runs_what_the_card_says(path, script):
     """Every run of the card, in order; updates a call makes and evaluations are left out."""
     card = find_model(path.stem).card
-    runs = [*card["history"], card]
-    for settings, run in zip(script.RUNS[path.stem], runs, strict=True):
-        found = override(get_recipe(path.stem), settings)
+    runs = [*card.get("history", []), card]
+    names = [name for name in (script.LIFTED_FROM.get(path.stem), path.stem) if name]
+    chain = [(name, settings) for name in names for settings in script.RUNS[name]]
+    for (name, settings), run in zip(chain, runs, strict=True):
+        found = override(get_recipe(name), settings)
         expected = from_json(json.dumps(run["recipe"]))  # what is newer than the card: by default
         free = ("updates_per_call", "evaluate_p", "evaluate_shots")
         same = {name: getattr(expected, name) for name in free}
@@ -135,11 +143,13 @@ def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
     starts = [words[1] for words in asked]
     assert starts == [
         *("bb72-circuit", "bb72-circuit", "--resume", "bb72-circuit"),
-        *("bb72-capacity", "bb144-capacity"),
+        *("bb72-capacity", "bb144-capacity", "bb72-messages", "bb144-circuit", "bb144-circuit"),
     ]
     assert [words[words.index("--init") + 1] for words in asked if "--init" in words] == [
         str(tmp_path / "bb72-circuit" / "1"),
         str(tmp_path / "bb72-circuit" / "2"),
+        str(tmp_path / "bb72-messages" / "1"),
+        str(tmp_path / "bb144-circuit" / "1"),
     ]
 
 

@@ -18,7 +18,7 @@ RECIPE = dataclasses.replace(
     batch_size=1024,
     problem=ProblemConfig("bb144", "circuit", 12),
     optimizer=OptimizerConfig(
-        "muon", 3e-4, 3e-3, b2=0.98, clip=1.0, warm_up=0.06, flat_until=0.4, last=0.01
+        "muon", 5e-4, 3e-3, b2=0.98, clip=1.0, warm_up=0.06, flat_until=0.4, last=0.01
     ),
     noise=NoiseSchedule(p=0.0045, low=0.5, start=0.0008, ramp=0.4),
     evaluate_p=(0.002, 0.003, 0.005),
