@@ -132,8 +132,9 @@ def test_another_number_of_rounds_keeps_everything():
     assert {fate for _, fate in fates} == {CARRIED}
 
 
-def test_another_basis_keeps_all_but_the_attention_of_logicals():
-    *_, fates = lift(side("bb36", basis="X"), side("bb36", basis="Z"))
+def test_another_basis_of_other_codes_keeps_all_but_the_attention_of_logicals():
+    """Bicycle codes have a duality: see `test_duality`."""
+    *_, fates = lift(side("toric:3", basis="X"), side("toric:3", basis="Z"))
     assert fates.keys() == {("encoder", CARRIED), ("decoder", CARRIED), (LOGICAL_ATTENTION, NEW)}
 
 

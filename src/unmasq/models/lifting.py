@@ -2,8 +2,9 @@
 
 Messages know relations, not codes: a relation that both Tanner graphs have carries its matrices
 over. So do all matrices that act on a token by itself. Of the decoder's attention, values between
-checks go by their offset on the torus; those of logicals are kept for the same code and basis, and
-start anew for another.
+checks go by their offset on the torus; those of logicals are kept for the same code, and start anew
+for another. From basis X to Z of bicycle codes, or back, everything goes by its dual name: see
+`models.duality`. Other codes have no dual names, and logicals of another basis start anew.
 """
 
 import collections
@@ -16,11 +17,12 @@ import numpy as np
 
 from unmasq.files.array_file import Arrays
 from unmasq.models.config import NetworkConfig
+from unmasq.models.duality import OTHER, dual_names, dual_relations
 from unmasq.models.geometry import Geometry
 from unmasq.models.messages import Group, Wires
 from unmasq.models.tie_names import Origin, TieName, joint_names, kind_names, readout_names
 
-CARRIED, BY_OFFSET, NEW = FATES = ("carried over", "by offset", "new")
+CARRIED, BY_DUALITY, BY_OFFSET, NEW = ("carried over", "by duality", "by offset", "new")
 ENCODER, DECODER, CHECK_ATTENTION, LOGICAL_ATTENTION = PARTS = (
     "encoder",
     "decoder",
@@ -74,13 +76,13 @@ def lifted(
         for name, array in arrays.items()
         for path, label, place in _Pieces(old).of(name, array)
     }
-    pieces = _Pieces(new)
+    pieces, duals = _Pieces(new), _duals(old, new)
     found: Arrays = {}
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     for name, start in fresh.items():
         found[name] = np.array(start)
         for path, label, place in pieces.of(name, start):
-            fate, wanted = _fate(label, old.origin, new.origin)
+            fate, wanted = _fate(label, old.origin, new.origin, duals)
             piece = known.get((path, wanted))
             if piece is None or piece.shape != found[name][place].shape:
                 fate = NEW
@@ -94,9 +96,11 @@ def fate_table(shares: list[Share]) -> list[str]:
     """What became of the numbers of each part, as lines of text."""
     counts = {(share.part, share.fate): share.numbers for share in shares}
     there = {share.part for share in shares}
-    lines = [f"{'numbers':24}" + "".join(f"{fate:>14}" for fate in FATES)]
+    dual = any(share.fate == BY_DUALITY for share in shares)  # by offset, too, if need be
+    fates = (CARRIED, BY_DUALITY if dual else BY_OFFSET, NEW)
+    lines = [f"{'numbers':24}" + "".join(f"{fate:>14}" for fate in fates)]
     for part in filter(there.__contains__, PARTS):
-        cells = (f"{counts.get((part, fate), 0):>14,}" for fate in FATES)
+        cells = (f"{counts.get((part, fate), 0):>14,}" for fate in fates)
         lines.append(f"{part:24}" + "".join(cells))
     return lines
 
@@ -128,6 +132,32 @@ def _relations(side: Side) -> tuple[str, ...]:
     return side.geometry.known_tanner().names
 
 
+def _duals(old: Side, new: Side) -> dict[Hashable, Hashable]:
+    """What the names of the new network are called in the dual one; empty where that says nothing.
+
+    Its basis is the old one, and both codes must mean the same relations by it.
+    """
+    if old.origin.basis != OTHER.get(new.origin.basis):
+        return {}
+    found, theirs = (dual_relations(side.geometry, side.origin) for side in (new, old))
+    if found is None or theirs is None:
+        return {}
+    if any(theirs.get(name, dual) != dual for name, dual in found.items()):
+        return {}
+    duals = dual_names(new.geometry, new.origin, found, new.config.decoder == "still")
+    # One matrix of all relations of a group of checks bears the name of the first.
+    groups = Wires(new.geometry.known_tanner()).check_groups
+    names = _relations(new)
+    first = {names[r]: names[group.relations[0]] for group in groups for r in group.relations}
+    return duals | {_First(name): _First(first[found[name]]) for name in set(first.values())}
+
+
+class _First(NamedTuple):
+    """The name of a matrix that all relations of a group of checks share."""
+
+    relation: str
+
+
 class _Pieces:
     """Cuts weights into pieces that mean the same in every network with that piece."""
 
@@ -155,7 +185,7 @@ class _Pieces:
             path = name.replace(f".{matrix[2]}.weight", ".weight")
             relations = self._groups[matrix[1]][int(matrix[2])]
             if matrix[1] == "reduce":  # one for all relations of its checks: the first tells
-                yield path, relations[0], ...
+                yield path, _First(relations[0]), ...
                 return
             size = len(array) // len(relations)
             for i, relation in enumerate(relations):
@@ -174,8 +204,17 @@ class _Pieces:
             yield name, "", ...
 
 
-def _fate(label: Any, old: Origin, new: Origin) -> tuple[str, Hashable]:
+def _fate(
+    label: Hashable, old: Origin, new: Origin, duals: Mapping[Hashable, Hashable]
+) -> tuple[str, Hashable]:
     """What a piece found by this label would be, and its label among the old ones."""
+    if label in duals:
+        return BY_DUALITY, _on_torus(duals[label], old, new)[1]
+    return _on_torus(label, old, new)
+
+
+def _on_torus(label: Any, old: Origin, new: Origin) -> tuple[str, Hashable]:
+    """Offsets of another torus are those of the old one that stand as far."""
     if not _is_offset(label) or old.torus is None or new.torus is None or old.torus == new.torus:
         return CARRIED, label
     kind, other, place = label

@@ -51,15 +51,21 @@ def kind_names(geometry: Geometry, tied: bool) -> list[str]:
 
 def readout_names(geometry: Geometry, origin: Origin) -> list[TieName]:
     """Of the values of `Symmetry.readout_ties`, by their numbers."""
-    symmetry = _known(geometry)
-    joint = _joint_images(symmetry)
-    return _names(geometry, origin, pair_orbits(symmetry.token_images, joint))
+    return _names(geometry, origin, numbered_pairs(_known(geometry), still=True))
 
 
 def joint_names(geometry: Geometry, origin: Origin) -> list[TieName]:
     """Of the values of `Symmetry.joint_ties`, by their numbers."""
-    joint = _joint_images(_known(geometry))
-    return _names(geometry, origin, pair_orbits(joint, joint))
+    return _names(geometry, origin, numbered_pairs(_known(geometry), still=False))
+
+
+def numbered_pairs(symmetry: Symmetry, still: bool) -> Indices:
+    """The value of each pair, (tokens, tokens and checks) or, if not still, of all with all.
+
+    The tokens are all of the symmetry's, not those of the basis alone.
+    """
+    joint = _joint_images(symmetry)
+    return pair_orbits(symmetry.token_images if still else joint, joint)
 
 
 def _known(geometry: Geometry) -> Symmetry:
