@@ -27,7 +27,7 @@ def test_labels_are_those_of_stored_files(asking, label):
 
 def test_what_is_left_open_is_settled_and_settled_ways_stay():
     settled = IDENTITY.settled(Asking())
-    assert settled == Asking(12, None, 1, False, None, "float32")
+    assert settled == Asking(12, None, 1, False, 1, None, "float32")
     assert IDENTITY.settled(settled, "bfloat16") == settled
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from unmasq.decoding import passes
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.models import NetworkConfig, build_network, geometry_for
+from unmasq.models.beliefs import Attempt
 from unmasq.models.weights import save_weights
 from unmasq.problems.any_rounds import AnyRounds
 from unmasq.problems.building import problem_from_code
@@ -101,10 +103,36 @@ def test_few_iterations_first_give_the_bits_of_all_at_once(monkeypatch, problem,
     syndromes = np.asarray(EvaluationShots(problem).chunk(0).syndrome)
     whole = decoder.decode_soft(syndromes)
     monkeypatch.setitem(passes.FIRST_ITERATIONS, jax.default_backend(), 2)
-    monkeypatch.setattr(passes, "_UNGUESSED_PART", 32)
+    monkeypatch.setitem(passes.UNGUESSED_PART, jax.default_backend(), 32)
     parted = decoder.asked(decoder.asking)
-    solved = np.asarray(parted._passes._guess(syndromes, 2).solved)
+    solved = np.asarray(parted._passes._guess(syndromes, parted._passes._attempts[0]).solved)
     assert 32 < (~solved).sum() < len(solved)
     found = parted.decode_soft(syndromes)
     for name in ("logicals", "log_likelihood"):
         np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+
+
+def test_an_attempt_is_made_at_what_those_before_it_leave(tmp_path, problem, decoder):
+    others = [[40, 0.8, 0.15], [1, 0.5, 0.0]]
+    path = written(tmp_path / "tiny.safetensors", problem, CONFIG, attempts=others)
+    tries = load(path)
+    assert tries.name.endswith(",guess=3")
+    assert tries.asked(Asking(attempts=1)).name == decoder.name
+    with pytest.raises(ValueError, match=r"attempts must lie in 1..3 for 'tiny', asked so: got 4"):
+        tries.asked(Asking(attempts=4))
+    with pytest.raises(ValueError, match=r"attempts must lie in 1..1"):
+        tries.asked(Asking(attempts=2, guess=False))
+    syndromes = np.asarray(EvaluationShots(problem).chunk(0).syndrome)[:256]
+    network = decoder._network
+    expected = np.asarray(decoder.with_guess(False).with_threshold(4.0).decode_batch(syndromes))
+    left = np.ones(len(syndromes), bool)
+    for attempt in (network.encoder.beliefs.own, *(Attempt(*other) for other in others)):
+        guess = network.guess(jnp.asarray(syndromes), attempt)
+        taken = left & np.asarray(guess.solved)
+        assert taken.any() or attempt.iterations == 1
+        expected = np.where(taken[:, None], np.asarray(guess.logicals), expected)
+        left &= ~taken
+    np.testing.assert_array_equal(tries.decode_batch(syndromes), expected)
+    found = tries.asked(Asking(attempts=1)).decode_batch(syndromes)
+    np.testing.assert_array_equal(found, decoder.decode_batch(syndromes))
+    assert (found != expected).any()

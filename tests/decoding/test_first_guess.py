@@ -14,7 +14,7 @@ from unmasq.decoding import passes
 from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.diffusion.masking import MASK
-from unmasq.models import NetworkConfig, build_network, geometry_for
+from unmasq.models import MaskedDenoiser, NetworkConfig, build_network, geometry_for
 from unmasq.models.weights import save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
@@ -175,7 +175,7 @@ def test_a_guessing_decoder_compiles_beforehand_and_travels(asked, syndromes, mo
     decoder.warm_up(SHOTS)
     flat = decoder._passes.flat
     functions = [
-        flat.compiled(passes._guess, None).func,
+        flat.compiled(MaskedDenoiser.guess).func,
         flat.compiled(decoder._passes.rule, decoder.num_logicals).func,
     ]
     sizes = [function._cache_size() for function in functions]

@@ -15,6 +15,7 @@ from unmasq.codes import get_code
 from unmasq.diffusion.loss import cross_entropy
 from unmasq.diffusion.masking import MASK, draw_times
 from unmasq.models import Geometry, build_network, geometry_for
+from unmasq.models.beliefs import Attempt
 from unmasq.models.views import repeated
 from unmasq.problems.building import problem_from_code
 from unmasq.shots.sampling import Shots, ShotSampler
@@ -340,7 +341,8 @@ def test_a_pool_may_be_chosen_by_fewer_iterations_than_the_network_begins_with()
     network = build_network(config.network, geometry_for(config.network, problem), key=jr.key(0))
     shots = eqx.filter_jit(ShotSampler(problem))(jnp.full((128,), 0.006), key=jr.key(1))
     few, all_of_them = (
-        np.asarray(eqx.filter_jit(network.guess)(shots.syndrome, most).solved) for most in (2, None)
+        np.asarray(eqx.filter_jit(network.guess)(shots.syndrome, attempt).solved)
+        for attempt in (Attempt(2, 0.5, 0.15), None)
     )
     assert few.sum() < all_of_them.sum()
     assert not (few & ~all_of_them).any()

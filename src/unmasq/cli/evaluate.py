@@ -68,6 +68,10 @@ def evaluate(
             help="Ask also about shots that BP solves, where a model begins with it.",
         ),
     ] = False,
+    attempts: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of BP at a guess; all that the model knows by default."),
+    ] = None,
     discard_below: Annotated[
         float | None, typer.Option(help="Discard shots of lower confidence (post-selection).")
     ] = None,
@@ -106,6 +110,7 @@ def evaluate(
     asked: dict[str, Any] = {
         "threshold": threshold,
         "guess": False if every_shot else None,
+        "attempts": attempts,
         "discard_below": discard_below,
         "dtype": dtype,
     }
@@ -116,6 +121,7 @@ def evaluate(
             "--threshold": threshold,
             "--views": views,
             "--every-shot": every_shot or None,
+            "--attempts": attempts,
             "--discard-below": discard_below,
             "--discard-curve": discard_curve,
             "--dtype": dtype,

@@ -23,6 +23,7 @@ class Asking:
     threshold: float | None = None  # tau of adaptive unmasking
     views: int | None = None  # translates that vote on unsure shots; 1 for none
     guess: bool | None = None  # BP's, taken where it explains the syndrome; False asks every shot
+    attempts: int | None = None  # of BP at a guess, each at what those before it leave
     discard_below: float | None = None  # confidence
     dtype: str | None = None  # float32 and bfloat16 do not predict alike
 
@@ -33,7 +34,8 @@ class Asking:
             raise ValueError(
                 "guess and discard_below must not be given together: a guess has no confidence."
             )
-        for name, count in (("steps", self.num_steps), ("views", self.views)):
+        counts = {"steps": self.num_steps, "views": self.views, "attempts": self.attempts}
+        for name, count in counts.items():
             if count is not None and count < 1:
                 raise ValueError(f"{name} must be at least 1: got {count}.")
         if self.threshold is not None:
@@ -61,7 +63,7 @@ class Asking:
             f"T={self.num_steps}": self.num_steps not in (None, usual_steps),
             f"tau={self.threshold or 0:g}": self.threshold is not None,
             f"views={self.views}": (self.views or 1) > 1,
-            "guess": self.guess,
+            "guess" if (self.attempts or 1) == 1 else f"guess={self.attempts}": self.guess,
             f"discard={self.discard_below or 0:g}": self.discard_below is not None,
         }
         return ",".join(part for part, told in parts.items() if told)
@@ -80,7 +82,7 @@ class Asking:
         return Asking(**{**_PLAIN, **found}) if found else None
 
 
-_PLAIN: dict[str, Any] = {"views": 1, "guess": False}  # of a settled way
+_PLAIN: dict[str, Any] = {"views": 1, "guess": False, "attempts": 1}  # of a settled way
 
 
 def require_probability(below: float) -> None:

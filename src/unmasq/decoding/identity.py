@@ -35,6 +35,7 @@ class Identity:
     begins_with_guess: bool = False  # of belief propagation
     trusts_guess: bool = True  # where it explains the syndrome: the network rarely saw such shots
     max_views: int = 1  # translates that may vote
+    attempts: tuple[tuple[int, float, float], ...] = ()  # see `models.beliefs`; after its own
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)  # the problem
     noise: TrainedNoise | None = dataclasses.field(default=None, compare=False)
     any_rounds: AnyRounds | None = dataclasses.field(default=None, compare=False)  # decodes all
@@ -61,6 +62,9 @@ class Identity:
             bool(header["network"].get("bp_iterations")),
             bool(header.get("trusts_guess", True)),
             max_views,
+            tuple(
+                tuple(each) for each in header.get("attempts") or (card or {}).get("attempts", ())
+            ),
             header.get("problem", {}),
             trained_noise(header, card or {}),
             AnyRounds.read(header["rounds"]) if "rounds" in header else None,
@@ -138,7 +142,10 @@ class Identity:
                 **{"threshold": GUESS_THRESHOLD} if adaptive else {"num_steps": self.usual_steps}
             )
         views, dtype = asking.views or 1, asking.dtype or dtype
-        found = dataclasses.replace(asking, views=views, guess=guess, dtype=dtype)
+        attempts = asking.attempts or (1 + len(self.attempts) if guess else 1)
+        found = dataclasses.replace(
+            asking, views=views, guess=guess, attempts=attempts, dtype=dtype
+        )
         self._require_possible(found)
         return found
 
@@ -147,6 +154,12 @@ class Identity:
             raise ValueError(
                 "guess must be asked of a model that begins with belief propagation: "
                 f"'{self.name}' does not."
+            )
+        most = 1 + len(self.attempts) if asking.guess else 1
+        if asking.attempts is not None and asking.attempts > most:
+            raise ValueError(
+                f"attempts must lie in 1..{most} for '{self.name}', asked so: "
+                f"got {asking.attempts}."
             )
         if asking.threshold is not None and not self.saw_shown_bits:
             raise ValueError(

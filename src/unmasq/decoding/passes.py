@@ -8,13 +8,13 @@ guess was made.
 
 import collections
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, UInt8
+from jaxtyping import Array, Float32, Int32, UInt8
 from numpy.typing import NDArray
 
 from unmasq.decoding.asking import Asking
@@ -27,6 +27,7 @@ from unmasq.decoding.stream import Stream, finish, push
 from unmasq.decoding.unmasking import Trail, Unmasked, unmask, unmask_in_sight
 from unmasq.decoding.voting import Voted, Voters
 from unmasq.models import MaskedDenoiser, cast_floats
+from unmasq.models.beliefs import Attempt
 from unmasq.models.circuit_beliefs import CircuitBeliefs
 from unmasq.models.masked import Guess
 from unmasq.problems.translates import Translates
@@ -41,7 +42,8 @@ UNSOLVED_PART_ACCELERATOR = 512
 # few iterations for all, and the shots that these leave start anew, in parts. See `shot_by_shot`.
 FIRST_ITERATIONS = {"cpu": None}
 FIRST_ITERATIONS_ACCELERATOR = 16
-_UNGUESSED_PART = 1024
+UNGUESSED_PART = {"cpu": 16}  # shots that an attempt leaves, in one call to the device
+UNGUESSED_PART_ACCELERATOR = 1024
 _IN_FLIGHT = 4  # batches waiting on the device
 
 Rows = NDArray[np.intp]
@@ -72,8 +74,9 @@ class Passes:
         self._max_batch = max_batch
         platform = jax.default_backend()
         self._unsolved_part = UNSOLVED_PART.get(platform, UNSOLVED_PART_ACCELERATOR)
+        self._unguessed_part = UNGUESSED_PART.get(platform, UNGUESSED_PART_ACCELERATOR)
         few = FIRST_ITERATIONS.get(platform, FIRST_ITERATIONS_ACCELERATOR)
-        self._first_iterations = few if few and _iterations(network) > few else None
+        self._attempts = _attempts(self._network, identity.attempts, asking.attempts or 1, few)
 
     def run(self, bits: Bits, at_least: int = 1) -> SoftOutput:
         """Any number of shots, some batches on the device while others are read."""
@@ -96,7 +99,7 @@ class Passes:
         padded = pad(bits, max(padded_size(len(bits)), at_least))
         if not self._asking.guess:
             return self._ask(bits, padded)
-        guess = self._guess(padded, self._first_iterations)
+        guess = self._guess(padded, self._attempts[0])
         return functools.partial(self._ask_unsolved, guess, bits, len(padded))
 
     @property
@@ -148,26 +151,28 @@ class Passes:
         if self._asking.guess:
             for size in sizes:
                 nothing = np.zeros((size, detectors), np.uint8)
-                self._guess(nothing, self._first_iterations)
-                if self._first_iterations is not None:
-                    self._guess(nothing[:_UNGUESSED_PART])
+                for number, attempt in enumerate(self._attempts):
+                    self._guess(nothing[: self._unguessed_part] if number else nothing, attempt)
             sizes = {min(size, self._unsolved_part) for size in sizes}
         for size in sizes:
             passes = (self._first_pass(size), self._rest_of_steps(size), self._vote(size))
             for each in filter(None, passes):
                 jax.block_until_ready(each.call(np.zeros((each.size, detectors), np.uint8)))
 
-    def _guess(self, padded: Bits, most: int | None = None) -> Guess:
-        return self.flat.compiled(_guess, most)(padded)
+    def _guess(self, padded: Bits, attempt: Attempt | None) -> Guess:
+        if attempt is None:
+            return self.flat.compiled(MaskedDenoiser.guess)(padded)
+        numbers = np.int32(attempt.iterations), np.float32(attempt.scaling)
+        return self.flat.compiled(_guess)(padded, *numbers, np.float32(attempt.memory))
 
     def _guessed(self, first: Guess, bits: Bits, padded: int) -> tuple[Bits, NDArray[np.bool_]]:
-        """The guess after all iterations, given that after the first ones; where it is right."""
+        """The guess of the first attempt that explains the syndrome, and where there is one."""
         logicals, solved = (np.array(field)[: len(bits)] for field in first)
-        if self._first_iterations is not None:
-            size = min(padded, _UNGUESSED_PART)
+        size = min(padded, self._unguessed_part)
+        for attempt in self._attempts[1:]:
             rows = np.flatnonzero(~solved)
             batches = [rows[batch] for batch in cut(len(rows), size)]
-            started = [self._guess(pad(bits[batch], size)) for batch in batches]
+            started = [self._guess(pad(bits[batch], size), attempt) for batch in batches]
             for batch, found in zip(batches, started, strict=True):
                 logicals[batch] = np.asarray(found.logicals)[: len(batch)]
                 solved[batch] = np.asarray(found.solved)[: len(batch)]
@@ -243,14 +248,26 @@ class Passes:
         return _Pass(call, size, SURE)
 
 
-def _guess(network: MaskedDenoiser, most: int | None, syndrome: UInt8[Array, "B M"]) -> Any:
-    return network.guess(syndrome, most)
+def _guess(
+    network: MaskedDenoiser,
+    syndrome: UInt8[Array, "B M"],
+    iterations: Int32[Array, ""],
+    scaling: Float32[Array, ""],
+    memory: Float32[Array, ""],
+) -> Guess | None:
+    return network.guess(syndrome, Attempt(iterations, scaling, memory))
 
 
-def _iterations(network: Any) -> int:
-    """Of belief propagation that changes nothing more in a shot that it has solved."""
+def _attempts(
+    network: Any, others: Sequence[tuple[int, float, float]], count: int, few: int | None
+) -> list[Attempt | None]:
+    """The network's own, None, and the others up to `count`; before them a few iterations."""
     beliefs = network.encoder.beliefs if isinstance(network, MaskedDenoiser) else None
-    return beliefs.iterations if isinstance(beliefs, CircuitBeliefs) else 0
+    found: list[Attempt | None] = [None, *(Attempt(*other) for other in others[: count - 1])]
+    # Only these change nothing more in a shot that is solved, so that it is the same guess.
+    if few and isinstance(beliefs, CircuitBeliefs) and beliefs.iterations > few:
+        found.insert(0, beliefs.own._replace(iterations=few))
+    return found
 
 
 def _follow(network: Any, num_logicals: int, syndrome: UInt8[Array, "B M"]) -> Trail:

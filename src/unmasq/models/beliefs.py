@@ -7,11 +7,19 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
+from jaxtyping import Array, Bool, Float, Float32, Int32, PRNGKeyArray, UInt8
 
 from unmasq.codes.symmetry import Indices
 
 CERTAIN = 6.0  # log-odds that count as nearly sure
+
+
+class Attempt(NamedTuple):
+    """One run of belief propagation; as arrays, all attempts share what is compiled."""
+
+    iterations: int | Int32[Array, ""]  # at most
+    scaling: float | Float32[Array, ""]  # of min-sum messages
+    memory: float | Float32[Array, ""] = 0.0  # gamma; code-capacity noise has none
 
 
 class BpOutcome(NamedTuple):

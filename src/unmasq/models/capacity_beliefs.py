@@ -6,12 +6,14 @@ each check's qubits after a few, some and all of the iterations: of the bit that
 and of the other one.
 """
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int32, UInt8
+from jaxtyping import Array, Float, Float32, Int32, UInt8
 
-from unmasq.models.beliefs import CERTAIN, BpOutcome
+from unmasq.models.beliefs import CERTAIN, Attempt, BpOutcome
 from unmasq.models.quaternary import (
     BpResult,
     Neighbours,
@@ -60,19 +62,28 @@ class CapacityBeliefs(eqx.Module):
     def num_features(self) -> int:
         return 1 + 2 * len(self.iterations) * self.graph_x.qubits.shape[1]
 
-    def __call__(self, frames: UInt8[Array, "1 n B"], most: int | None = None) -> BpOutcome:
-        """What all iterations make of the shots, or `most` of them."""
+    @property
+    def own(self) -> Attempt:
+        """What the network begins with, but for what it is told on the way."""
+        return Attempt(self.iterations[-1], self.scaling)
+
+    def __call__(self, frames: UInt8[Array, "1 n B"], attempt: Attempt | None = None) -> BpOutcome:
+        """What this attempt makes of the shots, the network's own by default.
+
+        Another one tells no network anything: its odds are those after the last iteration.
+        """
         (bits,) = frames
-        iterations = self.iterations
-        if most is not None and most < iterations[-1]:
-            iterations = feature_iterations(most)
+        iterations: Sequence[int | Int32[Array, ""]] = self.iterations
+        scaling: float | Float32[Array, ""] = self.scaling
+        if attempt is not None:
+            iterations, scaling = (attempt.iterations,), attempt.scaling
         prior = jnp.full((1, 1), np.log((1 - ASSUMED_P) / (ASSUMED_P / 3)), jnp.float32)
         found = bp4_on_the_way(
             (self.graph_x, self.graph_z),
             QubitOdds(prior, prior, prior),
             (bits[self.x_checks] == 1, bits[self.z_checks] == 1),
             iterations=iterations,
-            check_rule=min_sum(self.scaling),
+            check_rule=min_sum(scaling),
         )
         odds = jnp.concatenate([self._around(each) for each in found], axis=1)
         fired = 1 - 2 * bits[:, None, :].astype(jnp.float32)

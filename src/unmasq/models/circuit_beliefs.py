@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int32, UInt8
 
-from unmasq.models.beliefs import CERTAIN, BpOutcome
+from unmasq.models.beliefs import CERTAIN, Attempt, BpOutcome
 from unmasq.models.memory_bp import Neighbours, at_detectors, believe, neighbours_of
 from unmasq.problems.fault_graph import FaultGraph
 from unmasq.shots.sampling import parity
@@ -52,8 +52,16 @@ class CircuitBeliefs(eqx.Module):
     def num_features(self) -> int:
         return 1 + 2 * self.num_named
 
-    def __call__(self, bits: UInt8[Array, "frames n B"], most: int | None = None) -> BpOutcome:
-        """What all iterations make of the shots, or `most` of them: shots solved by then agree."""
+    @property
+    def own(self) -> Attempt:
+        """What the network begins with."""
+        return Attempt(self.iterations, self.scaling, self.memory)
+
+    def __call__(
+        self, bits: UInt8[Array, "frames n B"], attempt: Attempt | None = None
+    ) -> BpOutcome:
+        """What this attempt makes of the shots, the network's own by default."""
+        iterations, scaling, memory = attempt or self.own
         seen = bits[:, self.sites]
         frames, sites, batch = seen.shape
         flat = seen.reshape(frames * sites, batch)
@@ -62,9 +70,9 @@ class CircuitBeliefs(eqx.Module):
             self.graph,
             prior,
             flat == 1,
-            iterations=self.iterations if most is None else min(most, self.iterations),
-            scaling=self.scaling,
-            memory=self.memory,
+            iterations=iterations,
+            scaling=scaling,
+            memory=memory,
         )
         told = [
             jnp.tanh(at_detectors(self.graph, odds)[: self.num_named] / CERTAIN)

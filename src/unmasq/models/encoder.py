@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8
 
 from unmasq.codes.symmetry import Indices, TieTable
 from unmasq.models.attention import TieExpander
-from unmasq.models.beliefs import BeliefEmbedding, BpOutcome
+from unmasq.models.beliefs import Attempt, BeliefEmbedding, BpOutcome
 from unmasq.models.blocks import Block, MessageBlock
 from unmasq.models.capacity_beliefs import CapacityBeliefs
 from unmasq.models.circuit_beliefs import CircuitBeliefs
@@ -122,14 +122,16 @@ class RecurrentEncoder(eqx.Module):
         if self.blocks:
             self.code_weights = _first_code_weights(code_weights, table, len(self.grid))
 
-    def run_bp(self, syndrome: UInt8[Array, "B M"], most: int | None = None) -> BpOutcome | None:
-        """What (at `most` so many iterations of) belief propagation makes of the shots.
+    def run_bp(
+        self, syndrome: UInt8[Array, "B M"], attempt: Attempt | None = None
+    ) -> BpOutcome | None:
+        """What belief propagation makes of the shots, in the network's own way or another.
 
         None for networks that do not begin with it.
         """
         if self.beliefs is None:
             return None
-        return self.beliefs(_frames_of(syndrome, jnp.asarray(self.grid)), most)
+        return self.beliefs(_frames_of(syndrome, jnp.asarray(self.grid)), attempt)
 
     def syndrome_of(self, bits: UInt8[Array, "frames n B"], size: int) -> UInt8[Array, "B M"]:
         """The bits at the places of all `size` detectors."""

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Float32, Int, Int32, PRNGKeyArray, UIn
 
 from unmasq.diffusion.masking import NUM_TOKENS
 from unmasq.models.attention import TieExpander
-from unmasq.models.beliefs import BpOutcome
+from unmasq.models.beliefs import Attempt, BpOutcome
 from unmasq.models.blocks import Block
 from unmasq.models.config import NetworkConfig
 from unmasq.models.encoder import RecurrentEncoder
@@ -117,9 +117,9 @@ class MaskedDenoiser(eqx.Module):
         residual = self.encoder.syndrome_of(outcome.residual, syndrome.shape[1])
         return EncodedShots(memory, residual, outcome.guess)
 
-    def guess(self, syndrome: UInt8[Array, "B M"], most: int | None = None) -> Guess | None:
+    def guess(self, syndrome: UInt8[Array, "B M"], attempt: Attempt | None = None) -> Guess | None:
         """What belief propagation says, for networks that begin with it; see `run_bp`."""
-        outcome = self.encoder.run_bp(syndrome, most)
+        outcome = self.encoder.run_bp(syndrome, attempt)
         if outcome is None:
             return None
         return Guess(outcome.guess, outcome.solved)

@@ -83,9 +83,9 @@ def believe(
     prior: Float[Array, " N"],
     syndrome: Syndrome,
     *,
-    iterations: int,
-    scaling: float,
-    memory: float,
+    iterations: int | Int32[Array, ""],
+    scaling: float | Float[Array, ""],
+    memory: float | Float[Array, ""],
 ) -> Found:
     """At most so many iterations; a shot that is solved stays as it is, whatever others do."""
     run = functools.partial(
@@ -99,9 +99,9 @@ def _believe(
     prior: Float[Array, " N"],
     syndrome: Syndrome,
     *,
-    iterations: int,
-    scaling: float,
-    memory: float,
+    iterations: int | Int32[Array, ""],
+    scaling: float | Float[Array, ""],
+    memory: float | Float[Array, ""],
 ) -> Found:
     """All shots together, until the last one is solved."""
     batch = syndrome.shape[1]
@@ -169,7 +169,7 @@ def _slot_by_slot(around: Messages, messages: Messages, syndrome: Syndrome) -> _
     return _Heard(heard, *found)
 
 
-def _answers(heard: _Heard, scaling: float) -> Messages:
+def _answers(heard: _Heard, scaling: float | Float[Array, ""]) -> Messages:
     """scaling * product of signs, the syndrome's among them, * least magnitude, of the others."""
     sign = jnp.where(heard.negative, -1.0, 1.0)
     # Detector by detector: of each message nothing remains but to choose one and its sign.

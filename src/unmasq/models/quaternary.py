@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Float32, Int, Shaped
 
 from unmasq.models.shot_by_shot import shot_by_shot
 
@@ -85,7 +85,7 @@ def _padded(rows: list[list[int]], filling: int) -> np.ndarray:
 
 
 @functools.cache  # one function for each scaling: `run_bp4` is compiled for each function
-def min_sum(scaling: float) -> CheckRule:
+def min_sum(scaling: float | Float32[Array, ""]) -> CheckRule:
     """The min-sum rule: scaling * product of signs * least magnitude of the other edges.
 
     The product includes the check's syndrome. A message of exactly 0 counts as negative.
@@ -133,7 +133,7 @@ def bp4_on_the_way(
     channel: QubitOdds,
     syndromes: Syndromes,
     *,
-    iterations: Sequence[int],
+    iterations: Sequence[int | Int[Array, ""]],
     check_rule: CheckRule,
 ) -> list[BpResult]:
     """What `run_bp4` gives after so many iterations, for each of these increasing numbers."""
@@ -163,7 +163,7 @@ def _until_converged(step: Step, count: int | Int[Array, ""], state: State) -> S
     return jax.lax.while_loop(unfinished, lambda turn: (turn[0] + 1, step(turn[1])), (0, state))[1]
 
 
-def _every_time(step: Step, count: int, state: State) -> State:
+def _every_time(step: Step, count: int | Int[Array, ""], state: State) -> State:
     return jax.lax.fori_loop(0, count, lambda _, state: step(state), state)
 
 

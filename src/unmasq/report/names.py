@@ -69,7 +69,8 @@ def is_network(decoder: str) -> bool:
 def usual_name(decoder: str, decoders: Collection[str]) -> str:
     """The name without a guess, of a network that was never asked about every shot in this way.
 
-    Networks that begin with belief propagation are asked so by themselves, and adaptively.
+    Networks that begin with belief propagation are asked so by themselves, and adaptively, after
+    all the attempts that they know.
 
     >>> usual_name("unmasq-1f,tau=4,guess", ["unmasq-1f,tau=4,guess", "bposd-x"])
     'unmasq-1f'
@@ -77,13 +78,27 @@ def usual_name(decoder: str, decoders: Collection[str]) -> str:
     'unmasq-1f,T=6'
     >>> usual_name("unmasq-1f,tau=4,guess", ["unmasq-1f", "unmasq-1f,tau=4,guess"])
     'unmasq-1f,tau=4,guess'
+    >>> usual_name("unmasq-1f,tau=4,guess", ["unmasq-1f,tau=4,guess", "unmasq-1f,tau=4,guess=9"])
+    'unmasq-1f,tau=4,guess'
     """
-    base, *ways = decoder.split(",")
-    if not is_network(decoder) or "guess" not in ways:
+    if not is_network(decoder) or not _attempts(decoder):
         return decoder
-    kept = [way for way in ways if way != "guess" and not way.startswith("tau=")]
-    name = ",".join([base, *kept])
-    return decoder if name in decoders else name
+    name = _without_guess(decoder)
+    rivals = [other for other in decoders if _attempts(other) and _without_guess(other) == name]
+    best = max(map(_attempts, rivals), default=0)
+    return decoder if name in decoders or _attempts(decoder) < best else name
+
+
+def _attempts(decoder: str) -> int:
+    """Of belief propagation at a guess; 0 for a network that makes none."""
+    words = [way.partition("=") for way in decoder.split(",")[1:]]
+    return next((int(number or 1) for word, _, number in words if word == "guess"), 0)
+
+
+def _without_guess(decoder: str) -> str:
+    """Networks that begin with belief propagation are asked adaptively by themselves."""
+    base, *ways = decoder.split(",")
+    return ",".join([base, *(way for way in ways if not way.startswith(("guess", "tau=")))])
 
 
 def problem_label(about: "DecodingProblem | Point") -> str:
@@ -118,4 +133,6 @@ def _baseline_label(name: str) -> str:
 
 def _way_label(way: str) -> str:
     kind, _, value = way.partition("=")
+    if kind == "guess" and value:
+        return f"asked where BP fails {value} times"
     return _WAYS[kind].format(value) if kind in _WAYS else way

@@ -116,6 +116,20 @@ class Stage:
 
 
 @dataclasses.dataclass(frozen=True)
+class Attempt:
+    """Another run of belief propagation, at the shots that those before it leave."""
+
+    iterations: int
+    scaling: float
+    memory: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require(self, "be at least 1", lambda x: x >= 1, "iterations")
+        _require(self, "lie in (0, 1]", lambda x: 0 < x <= 1, "scaling")
+        _require(self, "lie in [0, 1)", lambda x: 0 <= x < 1, "memory")
+
+
+@dataclasses.dataclass(frozen=True)
 class TrainConfig:
     """A recipe: problem, network, objective, optimizer, schedules."""
 
@@ -124,6 +138,7 @@ class TrainConfig:
     batch_size: int  # fresh shots per update, over all devices
     pool: int = 1  # shots drawn for each of them; those that belief propagation solves are left out
     pool_iterations: int | None = None  # of it in choosing them; the network's by default
+    attempts: tuple[Attempt, ...] = ()  # of it in decoding, after the network's own
     doubted: float = 0.0  # but for this share of the batch: solved ones with the heaviest guesses
     problem: ProblemConfig = ProblemConfig()
     network: NetworkConfig = NetworkConfig()
@@ -184,6 +199,11 @@ class TrainConfig:
             raise ValueError(
                 "pool_iterations must be null for a network that reads what belief propagation "
                 f"says: got {self.pool_iterations}. Set network.bp_use=filter."
+            )
+        if self.attempts and not self.network.bp_iterations:
+            raise ValueError(
+                "attempts must be empty for a network without bp_iterations: got "
+                f"{len(self.attempts)} of them."
             )
         if self.translate_masks and self.network.ties != "tied":
             raise ValueError(

@@ -1,5 +1,6 @@
 """Weights to use: the average of a run as one 16-bit file, with a model card beside it."""
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,6 +51,7 @@ def write_final_weights(
     }
     if config.network.bp_iterations:
         header["trusts_guess"] = trusts_guess(config)
+        header["attempts"] = [dataclasses.astuple(attempt) for attempt in config.attempts]
     if config.network.mixing == "messages":  # which knows no number of rounds
         repeated = AnyRounds.of(problem)
         if repeated is not None:

@@ -1,5 +1,6 @@
 """Error counts of a network under training, on numbered evaluation shots."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ def error_counts(
         problem.num_logicals,
         begins_with_guess=config.network.bp_iterations > 0,
         trusts_guess=trusts_guess(config),
+        attempts=tuple(dataclasses.astuple(attempt) for attempt in config.attempts),
     )
     asking = Asking(dtype=config.compute_dtype)
     geometry = geometry_for(config.network, problem)

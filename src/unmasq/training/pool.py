@@ -29,8 +29,11 @@ def unsolved_first(
     the syndrome and is wrong is mostly heavy. The choice is by the syndrome alone, so what it says
     about the logicals stays true. With them what belief propagation made of them.
     """
-    outcome = network.encoder.run_bp(shots.syndrome, iterations)
-    assert outcome is not None  # or else the configuration has no pool
+    beliefs = network.encoder.beliefs
+    assert beliefs is not None  # or else the configuration has no pool
+    attempt = None if iterations is None else beliefs.own._replace(iterations=iterations)
+    outcome = network.encoder.run_bp(shots.syndrome, attempt)
+    assert outcome is not None
     heaviest = jnp.argsort(jnp.where(outcome.solved, -outcome.weight, 1))[:doubted]
     turn = outcome.solved.astype(jnp.int32)
     chosen = jnp.argsort(turn.at[heaviest].add(-2 * turn[heaviest]))[:count]
