@@ -43,15 +43,15 @@ def table(kind: str, model_name: str, files: Sequence[str]) -> str:
     shots = {c.point.shots_id for _, c in own}
     others = [(path, c) for path, c in sources if c.point.model_hash is None]
     others = [(path, c) for path, c in others if c.point.shots_id in shots]
+    usual = _usual([c for _, c in own], model.decoder_name)
     if kind == "ways":
-        asked = {c.point.p for _, c in own if c.point.decoder != model.decoder_name}
+        asked = {c.point.p for _, c in own if c.point.decoder != usual}
         own, others = [(path, c) for path, c in own if c.point.p in asked], []
     paired = {
-        comparison.second: comparison.paired
-        for comparison in compare(model.decoder_name, [*own, *others])
+        comparison.second: comparison.paired for comparison in compare(usual, [*own, *others])
     }
     rows = []
-    for _, c in sorted([*own, *others], key=lambda pair: _order(pair[1], model.decoder_name)):
+    for _, c in sorted([*own, *others], key=lambda pair: _order(pair[1], usual)):
         pair = paired.get(c.point)
         alone = f"{pair.second_only}, {pair.first_only}" if pair else ""
         chance = f"{pair.p_value:.2g}" if pair else ""
@@ -63,8 +63,16 @@ def table(kind: str, model_name: str, files: Sequence[str]) -> str:
     return _HEAD + "".join(rows)
 
 
+def _usual(own: Sequence[Counts], plain: str) -> str:
+    """The way of asking that the others are held against: about every shot, or the most counted."""
+    shots: dict[str, int] = {}
+    for c in own:
+        shots[c.point.decoder] = shots.get(c.point.decoder, 0) + c.shots
+    return plain if plain in shots or not shots else max(shots, key=shots.__getitem__)
+
+
 def _order(counts: Counts, network: str) -> tuple:
-    """By p; the network as it is asked by default, in other ways, then baselines."""
+    """By p; the network in its usual way, in other ways, then baselines."""
     decoder = counts.point.decoder
     return counts.point.p, decoder != network, counts.point.model_hash is None, decoder
 
