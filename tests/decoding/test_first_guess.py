@@ -15,6 +15,7 @@ from unmasq.decoding.asking import Asking
 from unmasq.decoding.diffusion_decoder import load
 from unmasq.diffusion.masking import MASK
 from unmasq.models import MaskedDenoiser, NetworkConfig, build_network, geometry_for
+from unmasq.models.beliefs import Attempt
 from unmasq.models.weights import save_weights
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.translates import translates_of
@@ -57,12 +58,13 @@ def guess(beginning):
     return np.asarray(beginning.guess)
 
 
-def decoder_of(folder, problem, network):
+def decoder_of(folder, problem, network, **facts):
     header = {
         "name": "n",
         "structure_id": problem.structure_id,
         "objective": "masked",
         "num_steps": 8,
+        **facts,
     }
     path = folder / "n.safetensors"
     geometry, translates = geometry_for(CONFIG, problem), translates_of(problem)
@@ -206,3 +208,21 @@ def test_a_model_that_begins_with_a_guess_takes_it_by_itself_and_its_name_says_s
     assert pickle.loads(pickle.dumps(best)).name == best.name
     untied = dataclasses.replace(asked.identity, trained_steps=1)  # it cannot unmask adaptively
     assert untied.settled(Asking()).num_steps == 1
+
+
+def test_other_scalings_are_tried_at_what_the_first_guess_leaves(tmp_path, problem, network):
+    syndromes = np.asarray(EvaluationShots(problem).chunk(0).syndrome)[:256]
+    others = [[30, 0.8, 0.0], [30, 1.0, 0.0]]
+    decoder = decoder_of(tmp_path, problem, network, attempts=others)
+    expected = np.asarray(decoder.with_threshold(4.0).decode_batch(syndromes))
+    left = np.ones(len(syndromes), bool)
+    for attempt in (None, *(Attempt(*other) for other in others)):
+        guess = eqx.filter_jit(network.guess)(jnp.asarray(syndromes), attempt)
+        taken = left & np.asarray(guess.solved)
+        assert taken.any()
+        expected = np.where(taken[:, None], np.asarray(guess.logicals), expected)
+        left &= ~taken
+    found = decoder.asked(Asking())
+    assert found.name.endswith("tau=4,guess=3")
+    np.testing.assert_array_equal(found.decode_batch(syndromes), expected)
+    assert (found.asked(Asking(attempts=1)).decode_batch(syndromes) != expected).any()

@@ -20,7 +20,7 @@ from unmasq.models.quaternary import (
     QubitOdds,
     at_checks,
     bp4_on_the_way,
-    min_sum,
+    min_sum_rule,
     neighbours_by_check,
     syndrome_of,
 )
@@ -83,7 +83,7 @@ class CapacityBeliefs(eqx.Module):
             QubitOdds(prior, prior, prior),
             (bits[self.x_checks] == 1, bits[self.z_checks] == 1),
             iterations=iterations,
-            check_rule=min_sum(scaling),
+            check_rule=min_sum_rule(scaling),
         )
         odds = jnp.concatenate([self._around(each) for each in found], axis=1)
         fired = 1 - 2 * bits[:, None, :].astype(jnp.float32)

@@ -85,7 +85,12 @@ def _padded(rows: list[list[int]], filling: int) -> np.ndarray:
 
 
 @functools.cache  # one function for each scaling: `run_bp4` is compiled for each function
-def min_sum(scaling: float | Float32[Array, ""]) -> CheckRule:
+def min_sum(scaling: float) -> CheckRule:
+    """`min_sum_rule`, the same function for the same number."""
+    return min_sum_rule(scaling)
+
+
+def min_sum_rule(scaling: float | Float32[Array, ""]) -> CheckRule:
     """The min-sum rule: scaling * product of signs * least magnitude of the other edges.
 
     The product includes the check's syndrome. A message of exactly 0 counts as negative.
