@@ -10,8 +10,10 @@ import pytest
 pytest.importorskip("jax.experimental.pallas.triton", exc_type=ImportError)
 
 from fused_block import KERNELS, fused_block
-from fused_kernels import Tiling, feedforward, normalised
-from fused_layer import CANDIDATES, NarrowNorm, Setting, cases
+from fused_cases import CANDIDATES, Setting, cases
+from fused_kernels import Tiling, feedforward
+from fused_layer import NarrowNorm
+from fused_math import normalised
 from fused_tables import Parameters, Routes
 
 from unmasq.codes.tanner_graph import labelled_graph
