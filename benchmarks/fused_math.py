@@ -1,4 +1,4 @@
-"""Gelu and LayerNorm with their gradients, as the trial kernels of `fused_kernels.py` compute them."""
+"""Gelu and LayerNorm with their gradients, as the kernels of `fused_kernels.py` compute them."""
 
 import math
 
