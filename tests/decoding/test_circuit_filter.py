@@ -136,3 +136,15 @@ def test_an_attempt_is_made_at_what_those_before_it_leave(tmp_path, problem, dec
     found = tries.asked(Asking(attempts=1)).decode_batch(syndromes)
     np.testing.assert_array_equal(found, decoder.decode_batch(syndromes))
     assert (found != expected).any()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [5, [5], [[40, 0.8]], [[0, 0.8, 0.1]], [[40, 0.8, 1.0]], [[40, "x", 0.1]], [[4.5, 1, 0]]],
+)
+def test_attempts_that_are_none_are_refused(tmp_path, problem, facts):
+    path = written(tmp_path / "tiny.safetensors", problem, CONFIG, attempts=facts)
+    with pytest.raises(
+        ValueError, match=r"attempts must be a list of \[iterations, scaling, memory"
+    ):
+        load(path)

@@ -21,6 +21,24 @@ def decoder_name(model_hash: str) -> str:
     return f"unmasq-{model_hash[:8]}"
 
 
+def _attempts(facts: Any) -> tuple[tuple[int, float, float], ...]:
+    """As a header or card has them; refused where that is something else."""
+    if isinstance(facts, list) and all(_is_attempt(each) for each in facts):
+        return tuple((each[0], float(each[1]), float(each[2])) for each in facts)
+    raise ValueError(
+        "attempts must be a list of [iterations, scaling, memory], with at least one iteration, "
+        f"a scaling in (0, 1] and a memory in [0, 1): got {str(facts)[:80]}. Take them out of the "
+        "model's card, or get its weights anew."
+    )
+
+
+def _is_attempt(facts: Any) -> bool:
+    if not isinstance(facts, list) or [type(each) for each in facts[:1]] != [int]:
+        return False
+    numbers = len(facts) == 3 and all(type(each) in (int, float) for each in facts)
+    return numbers and 1 <= facts[0] < 10**6 and 0 < facts[1] <= 1 and 0 <= facts[2] < 1
+
+
 @dataclasses.dataclass(frozen=True)
 class Identity:
     """Which model a decoder asks, and for which problem it was trained."""
@@ -62,9 +80,7 @@ class Identity:
             bool(header["network"].get("bp_iterations")),
             bool(header.get("trusts_guess", True)),
             max_views,
-            tuple(
-                tuple(each) for each in header.get("attempts") or (card or {}).get("attempts", ())
-            ),
+            _attempts(header.get("attempts") or (card or {}).get("attempts") or []),
             header.get("problem", {}),
             trained_noise(header, card or {}),
             AnyRounds.read(header["rounds"]) if "rounds" in header else None,
