@@ -91,6 +91,7 @@ WAYS = {
     "threshold": 1.0,
     "views": 4,
     "guess": True,
+    "attempts": 3,
     "discard_below": 0.9,
     "dtype": "bfloat16",
 }

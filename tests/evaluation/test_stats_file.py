@@ -30,7 +30,7 @@ POINT = Point(
     "f00d",
     code="bb18",
     model_hash="0123abcd" * 4,
-    asking=Asking(3, None, 1, False, None, "float32"),
+    asking=Asking(3, None, 1, False, 1, None, "float32"),
 )
 OTHER = dataclasses.replace(POINT, decoder="bposd-x", model_hash=None, asking=None)
 
