@@ -55,6 +55,7 @@ def measured(counts: list[Counts]) -> list[dict]:
         {
             "p": c.point.p,
             "decoder": c.point.decoder,
+            "rounds": c.point.rounds,
             "seed": c.point.seed,
             "dtype": c.point.dtype,
             "errors": c.errors,

@@ -110,6 +110,8 @@ def card_text(card: Mapping[str, Any]) -> str:
         ]
         for row in card["measured"]:
             dtype = f", {row['dtype']}" if row["dtype"] else ""
+            if row.get("rounds") not in (None, about["num_rounds"]):
+                dtype += f", {row['rounds']} round" + "s" * (row["rounds"] > 1)
             lines.append(
                 f"| {row['p']:g} | `{row['decoder']}`{dtype} | {row['errors']} / {row['shots']} | "
                 f"{row['rate']} |"
