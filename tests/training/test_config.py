@@ -137,6 +137,7 @@ def test_a_stage_may_be_a_list_or_have_keys():
         ("pool=3", "pool must be 1 for a network without bp_iterations: got 3"),
         ("pool_iterations=2", "pool_iterations must be null for a network that reads what belief"),
         ("attempts=[[9, 0.5]]", "attempts must be empty for a network without bp_iterations"),
+        ("attempts=[[1e6, 0.5]]", "iterations must lie in 1..999999: got 1000000."),
         ("attempts=[[9, 1.5]]", "scaling must lie in (0, 1]: got 1.5."),
         ("doubted=0.1", "doubted must be 0 without a pool: got 0.1. Set pool=4."),
         ("generator=threefry", "Did you mean threefry2x32?"),

@@ -13,7 +13,7 @@ Expect: shipped, T = 12: 68 failures of 2,500,000 shots at p = 0.002, 2.72 [2.11
 import dataclasses
 
 from unmasq.recipes import bb144_messages
-from unmasq.training.config import Attempt, NoiseSchedule
+from unmasq.training.config import BpAttempt, NoiseSchedule
 
 RECIPE = dataclasses.replace(
     bb144_messages.RECIPE,
@@ -21,12 +21,12 @@ RECIPE = dataclasses.replace(
     pool=3,
     pool_iterations=40,  # 23 microseconds a shot of the pool on an H200
     attempts=(
-        Attempt(160, 0.9, 0.15),
-        Attempt(160, 1.0, 0.1),
-        Attempt(160, 0.95, 0.12),
-        Attempt(160, 0.85, 0.1),
-        Attempt(160, 1.0, 0.2),
-        Attempt(160, 0.9, 0.2),
+        BpAttempt(160, 0.9, 0.15),
+        BpAttempt(160, 1.0, 0.1),
+        BpAttempt(160, 0.95, 0.12),
+        BpAttempt(160, 0.85, 0.1),
+        BpAttempt(160, 1.0, 0.2),
+        BpAttempt(160, 0.9, 0.2),
     ),
     network=dataclasses.replace(
         bb144_messages.RECIPE.network,

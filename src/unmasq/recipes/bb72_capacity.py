@@ -8,7 +8,7 @@ Expect: of 131,072 shots 82 failures at p = 0.0193 (BP4+OSD-10: 100, tuned: 99),
 
 from unmasq.models import NetworkConfig
 from unmasq.training.config import (
-    Attempt,
+    BpAttempt,
     NoiseSchedule,
     OptimizerConfig,
     ProblemConfig,
@@ -21,7 +21,7 @@ RECIPE = TrainConfig(
     batch_size=4096,
     pool=3,
     attempts=tuple(
-        Attempt(100, scaling) for scaling in (0.5, 0.625, 0.75, 0.875, 1.0, 0.8, 0.7, 0.95)
+        BpAttempt(100, scaling) for scaling in (0.5, 0.625, 0.75, 0.875, 1.0, 0.8, 0.7, 0.95)
     ),
     problem=ProblemConfig("bb72", "code-capacity"),
     network=NetworkConfig(

@@ -116,7 +116,7 @@ class Stage:
 
 
 @dataclasses.dataclass(frozen=True)
-class Attempt:
+class BpAttempt:
     """Another run of belief propagation, at the shots that those before it leave."""
 
     iterations: int
@@ -124,7 +124,7 @@ class Attempt:
     memory: float = 0.0
 
     def __post_init__(self) -> None:
-        _require(self, "be at least 1", lambda x: x >= 1, "iterations")
+        _require(self, "lie in 1..999999", lambda x: 1 <= x < 10**6, "iterations")
         _require(self, "lie in (0, 1]", lambda x: 0 < x <= 1, "scaling")
         _require(self, "lie in [0, 1)", lambda x: 0 <= x < 1, "memory")
 
@@ -138,7 +138,7 @@ class TrainConfig:
     batch_size: int  # fresh shots per update, over all devices
     pool: int = 1  # shots drawn for each of them; those that belief propagation solves are left out
     pool_iterations: int | None = None  # of it in choosing them; the network's by default
-    attempts: tuple[Attempt, ...] = ()  # of it in decoding, after the network's own
+    attempts: tuple[BpAttempt, ...] = ()  # of it in decoding, after the network's own
     doubted: float = 0.0  # but for this share of the batch: solved ones with the heaviest guesses
     problem: ProblemConfig = ProblemConfig()
     network: NetworkConfig = NetworkConfig()
