@@ -10,6 +10,8 @@ from jaxtyping import Array, Float, Int32, PRNGKeyArray, PyTree
 
 from unmasq.models.attention import FactoredAttention, TieExpander
 from unmasq.models.config import NetworkConfig
+from unmasq.models.kernels import serve
+from unmasq.models.kernels.tables import Routes
 from unmasq.models.layers import FeedForward, LayerNorm
 from unmasq.models.messages import Messages, Wires
 
@@ -102,4 +104,20 @@ class MessageBlock(_Block):
         return eqx.tree_at(ways_out, self, jax.tree.map(jnp.zeros_like, ways_out(self)))
 
     def __call__(self, x: Float[Array, "n B d"], wires: Wires) -> Float[Array, "n B d"]:
+        hidden, reduced = self.feedforward.up.weight.shape[1], self.mixing.width
+        if self.mixing_norm.scale is None and serve(x, wires.routes, hidden, reduced):
+            assert wires.routes is not None
+            return self.by_kernels(x, wires.routes)
         return self._with_residuals(x, lambda y: self.mixing(y, wires))
+
+    def by_kernels(self, x: Float[Array, "n B d"], routes: Routes) -> Float[Array, "n B d"]:
+        """The same, a few large pieces at a time; of a block without biases."""
+        from unmasq.models.kernels import steps  # Pallas, which few need
+
+        matrices = steps.Matrices(*self.mixing.matrices())
+        if self.pre_norm:
+            x = steps.messages_added(x, self.mixing_norm(x), matrices, routes)
+            return x + self.feedforward(self.feedforward_norm(x))
+        x = steps.messages_then_norm(x, matrices, routes)
+        up, down = self.feedforward.up.weight, self.feedforward.down.weight
+        return steps.feedforward_then_norm(x, up, down)

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Int32, PRNGKeyArray
 
 from unmasq.codes.symmetry import Indices
 from unmasq.codes.tanner_graph import TannerGraph
+from unmasq.models.kernels.tables import Routes
 from unmasq.models.layers import Linear
 
 
@@ -44,6 +45,7 @@ class Wires(eqx.Module):
     check_groups: tuple[Group, ...] = eqx.field(static=True)
     qubit_groups: tuple[Group, ...] = eqx.field(static=True)
     full: bool = eqx.field(static=True)  # whether no neighbour is missing
+    routes: Routes | None  # the same for kernels; None where they cannot serve
 
     def __init__(self, graph: TannerGraph):
         qubit_of, check_of = graph.qubits_of_checks(), graph.checks_of_qubits()
@@ -64,6 +66,7 @@ class Wires(eqx.Module):
             for table, groups in tables
             for group in groups
         )
+        self.routes = Routes.of(self)
 
     def by_group(self, x: Float[Array, "sites B d"]) -> list[Float[Array, "_ B d"]]:
         """The checks of each group."""
@@ -143,6 +146,22 @@ class Messages(eqx.Module):
             for of, group in zip(self.to_checks, wires.check_groups, strict=True)
         ]
         return wires.by_site(answers)
+
+    @property
+    def width(self) -> int:
+        """Of the messages."""
+        return self.reduce[0].weight.shape[1]
+
+    def matrices(self) -> tuple[Array, Array, Array]:
+        """R of each group, and W and U of each relation, as `Wires.routes` numbers them."""
+
+        def apart(linears: list[Linear]) -> Array:
+            width = self.width
+            parts = [each.weight.reshape(-1, width, each.weight.shape[1]) for each in linears]
+            return jnp.concatenate(parts)
+
+        reduce = jnp.stack([each.weight for each in self.reduce])
+        return reduce, apart(self.to_qubits), apart(self.to_checks)
 
 
 def _sorted(table: Indices) -> tuple[Indices, tuple[Group, ...]]:

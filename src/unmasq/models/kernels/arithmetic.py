@@ -1,26 +1,31 @@
-"""Gelu and LayerNorm with their gradients, as the kernels of `fused_kernels.py` compute them."""
+"""Gelu and LayerNorm with their gradients, as the kernels compute them."""
 
 import math
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.experimental.pallas import triton as gpu
 
 EPSILON = 1e-5  # of `unmasq.models.layers.LayerNorm`
 CURVE = 0.044715  # of gelu, as jax.nn.gelu approximates it by default
 SLOPE = 2 * math.sqrt(2 / math.pi)
 
 
-def gelu_and_slope(x: jax.Array, quick: bool = False) -> tuple[jax.Array, jax.Array]:
-    """gelu(x) = x s(u) and its derivative, s the logistic function of u = SLOPE (x + CURVE x^3)."""
+def gelu(x: jax.Array) -> jax.Array:
+    """x s(u), s the logistic function of u = SLOPE (x + CURVE x^3)."""
+    return x * _logistic(x, x * x)
+
+
+def gelu_slope(x: jax.Array) -> jax.Array:
+    """Its derivative."""
     square = x * x
+    s = _logistic(x, square)
+    return s + x * s * (1.0 - s) * (SLOPE + 3 * SLOPE * CURVE * square)
+
+
+def _logistic(x: jax.Array, square: jax.Array) -> jax.Array:
     u = x * (SLOPE + SLOPE * CURVE * square)
-    if quick:
-        s = 0.5 + 0.5 * gpu.approx_tanh(0.5 * u)
-    else:
-        s = 1.0 / (1.0 + jnp.exp2(u * -math.log2(math.e)))
-    return x * s, s + x * s * (1.0 - s) * (SLOPE + 3 * SLOPE * CURVE * square)
+    return 1.0 / (1.0 + jnp.exp2(u * -math.log2(math.e)))
 
 
 def normalised(x: jax.Array) -> tuple[jax.Array, jax.Array]:
