@@ -1,6 +1,6 @@
 """Trains networks like the shipped ones from scratch, with the settings in their cards.
 
-    python tools/train_shipped.py runs/weights                 # all: 67 minutes of one H200
+    python tools/train_shipped.py runs/weights                 # all: 85 minutes of one H200
     python tools/train_shipped.py runs/weights bb72-capacity   # one of them: 3 minutes
 
 Where a network has several runs, each goes on from the weights of the one before; a network that
@@ -24,6 +24,7 @@ TUNE = (
     "optimizer.flat_until=0.02",
     "optimizer.last=0.005",
 )
+ON = ("noise.ramp=0", "optimizer.learning_rate=0.0005", "optimizer.flat_until=0.06")
 RUNS: dict[str, tuple[tuple[str, ...], ...]] = {  # settings of each run, by recipe
     "bb72-circuit": (
         ("num_updates=10677", *ONE_MASK),
@@ -32,16 +33,27 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {  # settings of each run, by rec
     ),
     "bb72-capacity": (("num_updates=3439",),),
     "bb144-capacity": (("num_updates=10568",),),
-    "bb72-messages": (("num_updates=6277", "seed=21"),),
+    "bb72-messages": (
+        ("num_updates=6277", "seed=21"),
+        ("num_updates=4551", "seed=31", *ON, "optimizer.muon_learning_rate=0.005"),
+        (
+            *("num_updates=6032", "seed=32", *ON, "optimizer.muon_learning_rate=0.0035"),
+            "optimizer.learning_rate=0.00035",
+        ),
+    ),
     "bb144-circuit": (
         ("num_updates=2444", "seed=22", "network.bp_iterations=40", "pool_iterations=null"),
         (
-            *("num_updates=1800", "seed=23", "noise.ramp=0", "optimizer.flat_until=0.06"),
-            *("optimizer.muon_learning_rate=0.0025", "optimizer.learning_rate=0.0004"),
+            *("num_updates=1800", "seed=23", *ON, "optimizer.muon_learning_rate=0.0025"),
+            "optimizer.learning_rate=0.0004",
         ),
     ),
+    "bb144-circuit-z": (("num_updates=1512", "seed=41"),),
 }
-LIFTED_FROM = {"bb144-circuit": "bb72-messages"}
+LIFTED_FROM = {  # which network, after how many of its runs
+    "bb144-circuit": ("bb72-messages", 1),
+    "bb144-circuit-z": ("bb144-circuit", 2),
+}
 
 
 def main() -> None:
@@ -57,12 +69,13 @@ def main() -> None:
         train(name, arguments.folder / name)
 
 
-def train(name: str, folder: Path) -> Path:
-    """All runs of a network that are not done yet; returns the folder of the last one."""
+def train(name: str, folder: Path, runs: int | None = None) -> Path:
+    """All runs of a network, or the first, that are not done yet; returns the last one's folder."""
     before: Path | None = None
     if name in LIFTED_FROM:
-        before = train(LIFTED_FROM[name], folder.with_name(LIFTED_FROM[name]))
-    for number, settings in enumerate(RUNS[name], 1):
+        other, enough = LIFTED_FROM[name]
+        before = train(other, folder.with_name(other), enough)
+    for number, settings in enumerate(RUNS[name][:runs], 1):
         run = folder / str(number)
         if not (run / f"{name}.safetensors").exists():
             subprocess.run([*UNMASQ, *words(name, run, before, settings)], check=True)

@@ -80,12 +80,15 @@ def test_the_catalogue_still_builds_its_problem(path):
         ("bb72-capacity", 0.03),
         ("bb144-capacity", 0.03),
         ("bb144-circuit", 0.003),
+        ("bb144-circuit-z", 0.003),
+        ("bb72-messages", 0.003),
     ],
 )
 def test_sinter_finds_the_model_of_a_circuit_and_it_decodes(monkeypatch, name, p):
     monkeypatch.delenv("UNMASQ_MODELS", raising=False)
     facts = find_model(name).header["problem"]
-    circuit = circuit_from_code(get_code(facts["code"]), facts["noise"], p)
+    basis = facts["basis"] if facts["noise"] == "circuit" else "X"
+    circuit = circuit_from_code(get_code(facts["code"]), facts["noise"], p, basis=basis)
     dem = circuit.detector_error_model()
     compiled = sinter_decoders(steps=[1])["unmasq,T=1"].compile_decoder_for_dem(dem=dem)
     detectors, actual = circuit.compile_detector_sampler(seed=1).sample(
@@ -112,14 +115,19 @@ def test_make_weights_runs_what_the_card_says(path, script):
     """Every run of the card, in order; updates a call makes, evaluations, decoding are left out."""
     card = find_model(path.stem).card
     runs = [*card.get("history", []), card]
-    names = [name for name in (script.LIFTED_FROM.get(path.stem), path.stem) if name]
-    chain = [(name, settings) for name in names for settings in script.RUNS[name]]
+    chain = chain_of(script, path.stem, None)
     for (name, settings), run in zip(chain, runs, strict=True):
         found = override(get_recipe(name), settings)
         expected = from_json(json.dumps(run["recipe"]))  # what is newer than the card: by default
         free = ("updates_per_call", "evaluate_p", "evaluate_shots", "attempts")
         same = {name: getattr(expected, name) for name in free}
         assert dataclasses.replace(found, **same) == expected
+
+
+def chain_of(script, name, runs):
+    """The runs of a network, and before them those of the one that it is lifted from."""
+    before = chain_of(script, *script.LIFTED_FROM[name]) if name in script.LIFTED_FROM else []
+    return before + [(name, settings) for settings in script.RUNS[name][:runs]]
 
 
 def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
@@ -143,13 +151,17 @@ def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
     starts = [words[1] for words in asked]
     assert starts == [
         *("bb72-circuit", "bb72-circuit", "--resume", "bb72-circuit"),
-        *("bb72-capacity", "bb144-capacity", "bb72-messages", "bb144-circuit", "bb144-circuit"),
+        *("bb72-capacity", "bb144-capacity", "bb72-messages", "bb72-messages", "bb72-messages"),
+        *("bb144-circuit", "bb144-circuit", "bb144-circuit-z"),
     ]
     assert [words[words.index("--init") + 1] for words in asked if "--init" in words] == [
         str(tmp_path / "bb72-circuit" / "1"),
         str(tmp_path / "bb72-circuit" / "2"),
         str(tmp_path / "bb72-messages" / "1"),
+        str(tmp_path / "bb72-messages" / "2"),
+        str(tmp_path / "bb72-messages" / "1"),
         str(tmp_path / "bb144-circuit" / "1"),
+        str(tmp_path / "bb144-circuit" / "2"),
     ]
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from unmasq.evaluation.failures import Comparison
     from unmasq.problems.problem import DecodingProblem
 
-MODEL = "bb72-circuit"
+MODEL = "bb72-messages"
 BASELINE = "bposd-x"
 ERROR_RATES = (0.004, 0.006)
 STEPS = 3  # T: nearly as good as 12 (docs/experiments), in half the time on a CPU

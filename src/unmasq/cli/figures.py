@@ -11,7 +11,7 @@ from unmasq.cli.numbers import require_at_least, whole_number
 from unmasq.cli.options import Seed
 from unmasq.suggest import nearest
 
-SHOT_MODEL = "bb72-circuit"
+SHOT_MODEL = "bb72-messages"
 TABLES = "paper-tables"
 FORMATS = ("png", "pdf", "svg")
 
