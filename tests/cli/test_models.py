@@ -6,6 +6,7 @@ import pytest
 
 from command_line import run
 from tiny_network import write_tiny_network
+from unmasq.cli import models
 from unmasq.codes import get_code
 from unmasq.decoding import model_store
 from unmasq.decoding.model_store import read_model
@@ -27,7 +28,7 @@ def own(monkeypatch, tmp_path):
 def test_the_table_names_model_hash_and_problem(capsys, own):
     code, out, _ = run(capsys, "models")
     assert code == 0
-    for word in ("mine", read_model(own).decoder_name, "bb18,", "code-capacity,", "masked T=8"):
+    for word in ("mine", read_model(own).decoder_name, "bb18,", "code-capacity,", "own"):
         assert word in out
     assert "…" not in out  # nothing is cut off in 80 columns
 
@@ -49,9 +50,19 @@ def test_a_model_that_begins_with_bp_is_named_as_it_is_asked(capsys, own):
     name = read_model(own).decoder_name
     assert json.loads(run(capsys, "models", "--json")[1])[0]["decoder"] == f"{name},tau=4,guess"
     _, out, _ = run(capsys, "models")
-    assert f" {name} " in out
-    assert " ,tau=4,guess " in out
+    assert f" {name},tau=4,guess " in out  # on one line, to copy
     assert "…" not in out
+
+
+def test_the_default_and_other_rounds_are_told(capsys, own):
+    assert "own, default" not in run(capsys, "models")[1]
+    own.with_suffix(".json").write_text(json.dumps({"default": True}))
+    assert "own, default" in run(capsys, "models")[1]
+    (record,) = json.loads(run(capsys, "models", "--json")[1])
+    assert (record["default"], record["any_rounds"]) == (True, False)
+    about = {"problem": {"code": "bb18", "num_rounds": 4}, "trained_at": None}
+    assert models._describe({**about, "any_rounds": True}) == "bb18, any rounds (4)"
+    assert models._describe({**about, "any_rounds": False}) == "bb18, 4 rounds"
 
 
 def test_a_name_shows_the_card(capsys, own):

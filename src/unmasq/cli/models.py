@@ -37,19 +37,20 @@ def models(
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("name", "in result files", "problem", "trained as", "parameters", "from"):
+    for heading in ("name", "in result files", "problem", "from"):
         table.add_column(heading, no_wrap=heading != "problem")
     for r in records:
         table.add_row(
             escape(r["name"]),
-            r["decoder"].replace(",", "\n,", 1),  # the way it is asked, where that is special
-            escape(_describe(r["problem"], r["trained_at"])),
-            f"{r['objective']} T={r['num_steps']}",
-            f"{r['parameters']:,}",
-            "shipped" if r["shipped"] else "own",
+            r["decoder"],
+            escape(_describe(r)),
+            ("shipped" if r["shipped"] else "own") + (", default" if r["default"] else ""),
         )
     Console(width=max(Console().width, 88)).print(table)  # narrower ones break words
-    print("`unmasq models NAME` shows a model's card; --json has paths and full hashes.")
+    print(
+        "Where several models fit a problem, the default one is taken.\n"
+        "`unmasq models NAME` shows a model's card; --json has paths and full hashes."
+    )
 
 
 def _print_card(model: "ModelFile", json_output: bool) -> None:
@@ -77,19 +78,23 @@ def _record(model: "ModelFile") -> dict[str, Any]:
         "num_steps": model.header.get("num_steps"),
         "parameters": model.num_parameters,
         "shipped": model.shipped,
+        "any_rounds": bool(identity.any_rounds),
+        "default": bool(model.card.get("default")),
         "path": str(model.path),
     }
 
 
-def _describe(problem: dict[str, Any], trained_at: list[float] | None) -> str:
-    """'bb72, circuit, 6 rounds, basis X, p = 0.003 to 0.006'."""
+def _describe(record: dict[str, Any]) -> str:
+    """'bb72, circuit, basis X, any rounds (6), p = 0.003 to 0.006': in brackets those of training."""
+    problem, trained_at = record["problem"], record["trained_at"]
     parts = [str(problem.get("code") or problem.get("name") or "unknown")]
     if problem.get("noise"):
         parts.append(problem["noise"])
-    if problem.get("num_rounds"):
-        parts.append(f"{problem['num_rounds']} rounds")
     if problem.get("basis"):
         parts.append(f"basis {problem['basis']}")
+    if problem.get("num_rounds"):
+        rounds = problem["num_rounds"]
+        parts.append(f"any rounds ({rounds})" if record["any_rounds"] else f"{rounds} rounds")
     if trained_at is not None:
         parts.append("p = " + " to ".join(f"{p:.4g}" for p in sorted(set(trained_at))))
     return ", ".join(parts)
