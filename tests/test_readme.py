@@ -106,23 +106,21 @@ def test_every_option_in_a_command_exists(command):
 
 
 def test_the_rates_in_the_text_are_those_of_the_results():
-    """The four that say when another decoder is the better choice."""
+    """Also those that say when another decoder is the better choice."""
     file = ROOT / "results" / "bb72-circuit.csv"
     counts = {(c.point.decoder, c.point.p): c for c in read_counts(file)}
-    name = find_model("bb72-circuit").decoder_name
+    name = find_model("bb72-messages").decoder_name
     rates = {key: c.errors / c.shots for key, c in counts.items()}
     text = " ".join(TEXT.split())
-    baseline = counts["bposd-x", 0.001]
-    ours = read_flags(file, counts[name, 0.001]).failed[: baseline.shots].sum()
+    baseline = counts["bposd-x", 0.003]
+    ours = read_flags(file, counts[name, 0.003]).failed[: baseline.shots].sum()
     on_the_same = f"fails on {ours} of {baseline.shots:,} shots, BP-OSD on {baseline.errors}"
     assert on_the_same in text
     for key, words in {
         ("relay-xz", 0.006): "fails in {:.1%} of the shots",
         (name, 0.006): "the network in {:.1%}",
-        (f"{name},views=36", 0.006): "or {:.1%} if translates",
     }.items():
         assert words.format(rates[key]).replace("%", " %") in text
-    assert "![" in TEXT
     assert "](docs/bb72-circuit.svg)" in TEXT
 
 

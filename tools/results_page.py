@@ -17,7 +17,7 @@ from unmasq.decoding.model_store import find_model
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.failures import compare
 from unmasq.evaluation.stats_file import read_counts
-from unmasq.report.names import decoder_label
+from unmasq.report.names import point_label
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "results.md"
@@ -55,7 +55,7 @@ def table(kind: str, model_name: str, files: Sequence[str]) -> str:
         pair = paired.get(c.point)
         alone = f"{pair.second_only}, {pair.first_only}" if pair else ""
         chance = f"{pair.p_value:.2g}" if pair else ""
-        label = decoder_label(c.point.decoder, c.point.num_steps)
+        label = point_label(c.point)
         rows.append(
             f"| {c.point.p:g} | {label} | {c.errors} / {c.shots} | {c.rate} "
             f"| {alone} | {chance} |\n"

@@ -160,7 +160,7 @@ def test_a_shot_is_drawn_alone(capsys, tmp_path):
     assert (code, err) == (0, "")
     path, said = out.splitlines()
     assert path == str(tmp_path / "f" / "shot-0.svg")
-    assert said.startswith("Shot 0 of seed 0 at p = 0.006: ")
+    assert said.startswith("Shot 0 of seed 0 at p = 0.007: ")
     text = (tmp_path / "f" / "shot-0.svg").read_text().replace("&quot;", '"')
     assert '"revealed_at_step"' in text
     assert [path.name for path in (tmp_path / "f").iterdir()] == ["shot-0.svg"]

@@ -61,7 +61,7 @@ def test_the_default_and_other_rounds_are_told(capsys, own):
     (record,) = json.loads(run(capsys, "models", "--json")[1])
     assert (record["default"], record["any_rounds"]) == (True, False)
     about = {"problem": {"code": "bb18", "num_rounds": 4}, "trained_at": None}
-    assert models._describe({**about, "any_rounds": True}) == "bb18, any rounds (4)"
+    assert models._describe({**about, "any_rounds": True}) == "bb18, any rounds"
     assert models._describe({**about, "any_rounds": False}) == "bb18, 4 rounds"
 
 

@@ -92,7 +92,7 @@ def test_it_holds_figures_claims_tables_counts_and_cards(page):
         "<td>120 / 4,285,888</td>",
         "<td>13,557,784</td>",
         "10,209,025 parameters",
-        "Shot 0 of seed 0 at p = 0.006",
+        "Shot 0 of seed 0 at p = 0.007",
         " of 12 wrong.",
         "<summary><code>bb72-circuit</code>",
         "<code>own-codes.csv</code>",
@@ -124,7 +124,7 @@ def test_another_folder_no_claims_and_no_shot(capsys, tmp_path, monkeypatch):
     assert said.startswith(f"{out}: ")
     text = out.read_text()
     assert f"{tmp_path / 'no.md'}: no such file." in text
-    assert "Not drawn: the shots of bb72-circuit: problem must be given where Stim" in text
+    assert "Not drawn: the shots of bb72-messages: problem must be given where Stim" in text
     assert "bb18-circuit.csv" in text
     assert "bb72-circuit.csv</code>" not in text
 

@@ -10,7 +10,7 @@ from unmasq.baselines import baseline_names
 from unmasq.codes import get_code
 from unmasq.evaluation.counts import Point
 from unmasq.problems.building import problem_from_code
-from unmasq.report.names import decoder_label, is_network, problem_label
+from unmasq.report.names import decoder_label, is_network, point_label, problem_label
 from unmasq.report.styles import decoder_styles, series_styles
 
 WAYS = ["unmasq-01", "unmasq-01,views=36", "unmasq-01,tau=4", "unmasq-01,tau=4,guess"]
@@ -41,6 +41,20 @@ def test_every_baseline_has_a_name_of_its_own():
 )
 def test_labels_say_how_the_network_was_asked(decoder, num_steps, label):
     assert decoder_label(decoder, num_steps) == label
+
+
+@pytest.mark.parametrize(
+    ("decoder", "basis", "label"),
+    [
+        ("bposd-x", "X", "BP-OSD (X)"),
+        ("bposd-x", "Z", "BP-OSD (Z)"),
+        ("relay5-x", "Z", "Relay-BP (Z, S = 5)"),
+        ("relay-xz", "Z", "Relay-BP (XZ, S = 1)"),
+    ],
+)
+def test_one_check_type_is_that_of_the_readout(decoder, basis, label):
+    point = Point(decoder, "bb18", 0.01, 4, 4, basis, "circuit", "5eed", "f00d")
+    assert point_label(point) == label
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_network_comes_with_its_training():
     trained = "LR, tied (`unmasq-9451831c`) for 2.3 minutes of one H200, 4.0 M samples"
     assert f"Trained: {trained}.\n" in block
     block = rows_block("bb72-circuit.csv; unmasq; 0.006", RESULTS, [])
-    assert "(`unmasq-d2922bc1`) for an unknown time" in block, "no card, no time"
+    assert "(`unmasq-cca1645a`) for an unknown time" in block, "no card, no time"
 
 
 def test_our_networks_have_the_papers_numbers_of_parameters():

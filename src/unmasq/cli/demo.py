@@ -123,7 +123,7 @@ def _print_table(
     from rich.table import Table
 
     from unmasq.evaluation.workers import available_cores
-    from unmasq.report.names import decoder_label, problem_label
+    from unmasq.report.names import decoder_label, point_label, problem_label
 
     table = Table(title=escape(problem_label(problem)), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("p", no_wrap=True)
@@ -135,7 +135,7 @@ def _print_table(
         is_network = c.point.model_hash is not None
         table.add_row(
             f"{c.point.p:g}",
-            decoder_label(c.point.decoder, c.point.num_steps),
+            point_label(c.point),
             f"{c.errors} / {c.shots}",
             escape(str(c.rate)),
             str(alone[c.point.p][0 if is_network else 1]),

@@ -85,7 +85,7 @@ def _record(model: "ModelFile") -> dict[str, Any]:
 
 
 def _describe(record: dict[str, Any]) -> str:
-    """'bb72, circuit, basis X, any rounds (6), p = 0.003 to 0.006': in brackets those of training."""
+    """'bb72, circuit, basis X, 6 rounds, p = 0.003 to 0.006'."""
     problem, trained_at = record["problem"], record["trained_at"]
     parts = [str(problem.get("code") or problem.get("name") or "unknown")]
     if problem.get("noise"):
@@ -93,8 +93,7 @@ def _describe(record: dict[str, Any]) -> str:
     if problem.get("basis"):
         parts.append(f"basis {problem['basis']}")
     if problem.get("num_rounds"):
-        rounds = problem["num_rounds"]
-        parts.append(f"any rounds ({rounds})" if record["any_rounds"] else f"{rounds} rounds")
+        parts.append("any rounds" if record["any_rounds"] else f"{problem['num_rounds']} rounds")
     if trained_at is not None:
         parts.append("p = " + " to ".join(f"{p:.4g}" for p in sorted(set(trained_at))))
     return ", ".join(parts)

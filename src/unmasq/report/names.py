@@ -61,6 +61,13 @@ def decoder_label(
     return ", ".join([base, *(_way_label(way) for way in ways)])
 
 
+def point_label(point: "Point", names: Mapping[str, str] | None = None) -> str:
+    """What people call the decoder of a count: "one check type" is Z for a Z readout."""
+    label = decoder_label(point.decoder, point.num_steps, names)
+    reads_z = point.basis == "Z" and point.decoder.endswith("-x")
+    return label.replace("(X", "(Z") if reads_z else label
+
+
 def is_network(decoder: str) -> bool:
     """Whether a name in a result file is that of a diffusion decoder."""
     return decoder.partition(",")[0].partition("-")[0] == NETWORK

@@ -19,7 +19,7 @@ from unmasq.files.provenance import provenance
 from unmasq.report.attention_figure import ATTENTION, attention_figure
 from unmasq.report.inline_svg import inline_svg, palette
 from unmasq.report.markdown import html_of, slug, table_html
-from unmasq.report.names import decoder_label, problem_label
+from unmasq.report.names import decoder_label, point_label, problem_label
 from unmasq.report.paper_figures import PAPER_FIGURES, Panel, panel_figure
 from unmasq.report.paper_page import VERDICTS, claims, filled
 from unmasq.report.results_folder import ResultsFolder
@@ -250,7 +250,7 @@ def _file_table(name: str, counts: Sequence[Counts]) -> str:
         [
             *([escape(problem_label(c.point))] if several else []),
             f"{c.point.p:g}",
-            escape(decoder_label(c.point.decoder, c.point.num_steps)),
+            escape(point_label(c.point)),
             f"<code>{escape(c.point.decoder)}</code>",
             f"{c.errors:,} / {c.shots - c.discards:,}",
             escape(str(c.rate)),

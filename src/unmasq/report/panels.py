@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.statistics import Rate
-from unmasq.report.names import decoder_label, is_network
+from unmasq.report.names import decoder_label, is_network, point_label
 from unmasq.report.results_folder import Times
 from unmasq.report.styles import Style, decoder_styles, series_styles
 
@@ -62,12 +62,12 @@ def draw_rates(
 def draw_steps(
     axes: Axes, counts: Sequence[Counts], *, names: Mapping[str, str] | None = None
 ) -> None:
-    """Error rate against the number T of unmasking steps: one line for each p."""
+    """Error rate against the number T of unmasking steps: one line for each network and p."""
     measured = _measured([c for c in counts if c.point.num_steps is not None])
-    by_p = grouped(measured, lambda c: c.point.p)
-    for (p, group), style in zip(by_p, series_styles(), strict=False):
+    lines = grouped(measured, lambda c: (_network(c.point.decoder), c.point.p))
+    for ((network, p), group), style in zip(lines, series_styles(), strict=False):
         group = sorted(group, key=lambda c: c.point.num_steps or 0)
-        name = decoder_label(group[0].point.decoder.partition(",")[0], names=names)
+        name = decoder_label(network, names=names)
         steps = [float(c.point.num_steps or 0) for c in group]
         rates = [c.rate for c in group]
         plot_rates(axes, steps, rates, f"{name}, p = {p:g} ({_shots(group)})", style)
@@ -75,7 +75,9 @@ def draw_steps(
     axes.set_xticks(sorted({c.point.num_steps or 0 for c in measured}))
 
 
-def draw_latencies(axes: Axes, times: Sequence[Times]) -> None:
+def draw_latencies(
+    axes: Axes, times: Sequence[Times], *, names: Mapping[str, str] | None = None
+) -> None:
     """Times of single shots against p: the mean, with bars from the fastest to the slowest.
 
     The thick part of a bar holds 98 % of the shots. Decoders stand side by side; on its second
@@ -94,24 +96,27 @@ def draw_latencies(axes: Axes, times: Sequence[Times]) -> None:
             axes.vlines(place, slow[0], slow[3], color=style["color"], linewidth=0.8)
             axes.vlines(place, slow[1], slow[2], color=style["color"], linewidth=3, alpha=0.45)
         shots = f"{min(one.calls for one in group):,} shots or more"
-        label = f"{decoder_label(decoder)} ({shots}; {device})"
+        label = f"{decoder_label(decoder, names=names)} ({shots}; {device})"
         axes.plot(places, [one.mean_ms for one in group], label=label, **style)
     axes.set(xlabel="physical error rate p", ylabel="time for one shot (ms), batch 1")
     axes.set(xscale="log", yscale="log")
     _number_ticks(axes, sorted({one.p for one in times}))
 
 
-def draw_times(axes: Axes, times: Sequence[Times]) -> None:
-    """Mean time of a single shot against the steps it took: one line for each device."""
-    by_device = grouped(times, lambda one: (one.device, "tau=" in one.decoder))
-    for ((device, adaptive), group), style in zip(by_device, series_styles(), strict=False):
+def draw_times(
+    axes: Axes, times: Sequence[Times], *, names: Mapping[str, str] | None = None
+) -> None:
+    """Mean time of a single shot against the steps it took: a line for each network and device."""
+    lines = grouped(times, lambda one: (_network(one.decoder), one.device, "tau=" in one.decoder))
+    for ((network, device, adaptive), group), style in zip(lines, series_styles(), strict=False):
+        label = f"{decoder_label(network, names=names)}, {device}"
         group = sorted(group, key=lambda one: one.steps or 0)
         if len(group) < MIN_LINE:
             style = {**style, "linestyle": "none"}
         axes.plot(
             [one.steps or 0 for one in group],
             [one.mean_ms for one in group],
-            label=f"{device}, adaptive" if adaptive else device,
+            label=f"{label}, adaptive" if adaptive else label,
             **style,
         )
     axes.set(xlabel="unmasking steps T", ylabel="mean time for one shot (ms), batch 1")
@@ -185,6 +190,10 @@ def _measured(counts: Sequence[Counts]) -> list[Counts]:
     return measured
 
 
+def _network(decoder: str) -> str:
+    return decoder.partition(",")[0]
+
+
 def _aside(number: int, decoders: int) -> float:
     """The factor that sets the points of one p side by side, where no lines keep them apart."""
     return float(1.012 ** (number - (decoders - 1) / 2))
@@ -192,9 +201,7 @@ def _aside(number: int, decoders: int) -> float:
 
 def _labels(counts: Sequence[Counts], names: Mapping[str, str] | None) -> dict[str, str]:
     """A label for each decoder; the hash stands in it where two networks have one label."""
-    labels = {
-        c.point.decoder: decoder_label(c.point.decoder, c.point.num_steps, names) for c in counts
-    }
+    labels = {c.point.decoder: point_label(c.point, names) for c in counts}
     shared = [label for label in labels.values() if list(labels.values()).count(label) > 1]
     return {
         decoder: f"{label} [{decoder.partition(',')[0]}]" if label in shared else label

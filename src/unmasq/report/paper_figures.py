@@ -122,12 +122,10 @@ def show_rates(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
 def show_steps(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     """Error rate against T, of networks that were asked with three values of T or more."""
     counts = [
-        (name, c)
-        for name, usual, c in _usual_counts(panel, folder)
-        if usual.partition(",")[0] not in folder.names and _is_asked_in_steps(c, usual)
+        (name, c) for name, usual, c in _usual_counts(panel, folder) if _is_asked_in_steps(c, usual)
     ]
-    swept = {c.point.p for _, c in counts if c.point.num_steps == 1}
-    counts = [(name, c) for name, c in counts if c.point.p in swept]
+    swept = {_line(c) for _, c in counts if c.point.num_steps == 1}
+    counts = [(name, c) for name, c in counts if _line(c) in swept]
     if not counts:
         return Shown([], "", _missing(panel, folder, []))
     draw_steps(axes, [c for _, c in counts], names=folder.names)
@@ -145,7 +143,7 @@ def show_latencies(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     missing = _missing(panel, folder, [one.decoder for _, one in times])
     if not times:
         return Shown([], "", missing)
-    draw_latencies(axes, [one for _, one in times])
+    draw_latencies(axes, [one for _, one in times], names=folder.names)
     return Shown([_time_row(name, one) for name, one in times], _LATENCY_NOTE, missing)
 
 
@@ -160,17 +158,25 @@ def show_times(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
     if not times:
         return Shown([], "", _missing(panel, folder, []))
     times = _longest_sweeps(times)
-    draw_times(axes, [one for _, one in times])
+    draw_times(axes, [one for _, one in times], names=folder.names)
     return Shown([_time_row(name, one) for name, one in times], _TIMES_NOTE, list(panel.absent))
 
 
 def _longest_sweeps(times: Sequence[tuple[str, Times]]) -> list[tuple[str, Times]]:
-    """Of each device the file with the most values of T: no line joins two measurements."""
+    """Of each network and device the file with the most T: no line joins two measurements."""
     kept: list[tuple[str, Times]] = []
-    for _, group in grouped(times, lambda pair: pair[1].device):
+    for _, group in grouped(times, lambda pair: (_base(pair[1].decoder), pair[1].device)):
         longest: list[Any] = max((files for _, files in grouped(group, _file_of)), key=len)
         kept += longest
     return kept
+
+
+def _base(decoder: str) -> str:
+    return decoder.partition(",")[0]
+
+
+def _line(counts: Counts) -> tuple[str, float]:
+    return _base(counts.point.decoder), counts.point.p
 
 
 def _file_of(pair: tuple[str, Times]) -> str:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from unmasq.decoding.model_store import ModelFile
-from unmasq.report.names import NETWORK, decoder_label, is_network, usual_name
+from unmasq.report.names import NETWORK, decoder_label, is_network, point_label, usual_name
 from unmasq.report.paper_tables import budget, networks_table, place_weights_note, training_table
 from unmasq.report.results_folder import ResultsFolder
 
@@ -88,7 +88,7 @@ def rows_block(words: str, folder: ResultsFolder, models: Sequence[ModelFile]) -
     for name, c in counts:
         base = c.point.decoder.partition(",")[0]
         apart = f" [{base}]" if base in unnamed and len(unnamed) > 1 else ""
-        label = decoder_label(c.point.decoder, c.point.num_steps, folder.names) + apart
+        label = point_label(c.point, folder.names) + apart
         kept = c.shots - c.discards
         rows.append([f"{c.point.p:g}", label, f"{c.errors} / {kept}", str(c.rate), name])
     return "\n".join(
@@ -119,7 +119,7 @@ def times_block(words: str, folder: ResultsFolder) -> str:
     head = ["decoder", "p", "mean", "median", "99 %", "slowest (ms)", "shots", "on", "file"]
     rows = [
         [
-            decoder_label(one.decoder),
+            decoder_label(one.decoder, names=folder.names),
             f"{one.p:g}",
             *(f"{x:.3g}" for x in (one.mean_ms, one.median_ms, one.p99_ms, one.slowest_ms)),
             f"{one.calls:,}",
