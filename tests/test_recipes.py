@@ -26,6 +26,8 @@ def geometry_of(recipe):
     if problem.noise == "code-capacity":
         return capacity_geometry(problem.code)
     rounds = problem.rounds or get_code(problem.code).distance
+    if recipe.network.mixing == "messages":
+        rounds = min(rounds, 2)  # such a network does not know them; a large problem takes seconds
     if recipe.network.bp_iterations:
         built = problem_from_code(get_code(problem.code), "circuit", 0.003, rounds, problem.basis)
         return geometry_for(recipe.network, built)

@@ -1,8 +1,8 @@
 """Writes the tables of docs/results.md anew from the counts in results/.
 
     python tools/results_page.py
-    unmasq figures --only bb72-circuit --decoders unmasq bposd-x relay-xz relay5-xz \\
-        --format svg --out docs
+    unmasq figures --only bb72-circuit --format svg --out docs \\
+        --decoders unmasq-cca1645a unmasq-d2922bc1 bposd-x relay-xz relay5-xz
 
 A table stands between `<!-- counts: KIND MODEL CSV ... -->` and `<!-- end -->`. KIND is `all` for
 the counts of that model and of the baselines on its shots, and `ways` for the ways in which the

@@ -247,12 +247,20 @@ def _time_row(name: str, one: Times) -> list[Any]:
     return [name, one.decoder, one.p, one.steps, one.mean_ms, one.calls]
 
 
-def _circuit_panels(code: str, letters: Sequence[str], *absent: str) -> tuple[Panel, ...]:
+def _circuit_panels(
+    code: str, letters: Sequence[str], absent: str, networks: Sequence[str] = (NETWORK,)
+) -> tuple[Panel, ...]:
     rates, ways = f"{code}-circuit.csv", f"{code}-ways.csv"
     timings = (f"{code}-circuit-bench*.json",)
     a, b, c, d = letters
     return (
-        Panel(f"({a}) error rate against p", show_rates, (rates,), (NETWORK, *_BASELINES), absent),
+        Panel(
+            f"({a}) error rate against p",
+            show_rates,
+            (rates,),
+            (*networks, *_BASELINES),
+            (absent,),
+        ),
         Panel(f"({b}) error rate against T", show_steps, (rates, ways)),
         Panel(
             f"({c}) time for one shot against p",
@@ -271,7 +279,7 @@ _GNN = "GNN+OSD (no published numbers at hand)"
 PAPER_FIGURES: dict[str, tuple[str, tuple[Panel, ...]]] = {
     "paper-fig2-bb72": (
         "[[72,12,6]], circuit noise, 6 rounds, basis X (the paper's figure 2, a to d)",
-        _circuit_panels("bb72", list("abcd"), _LONG),
+        _circuit_panels("bb72", list("abcd"), _LONG, (NETWORK, "unmasq (attention)")),
     ),
     "paper-fig2-bb144": (
         "[[144,12,12]], circuit noise, 12 rounds, basis X (the paper's figure 2, e to h)",
