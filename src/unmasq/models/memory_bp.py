@@ -7,6 +7,7 @@ as whole rows.
 """
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -14,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32
 
+from unmasq.models.kernels import serve_beliefs
 from unmasq.models.shot_by_shot import shot_by_shot
 
-_CLIP = 50.0  # of messages: keeps divergence finite
-_ABSENT = 1e9  # odds of a missing neighbour: it never flips and is never the least
-_REMEMBERED = 0.9  # of the running mean of the odds, each iteration
+CLIP = 50.0  # of messages: keeps divergence finite
+ABSENT = 1e9  # odds of a missing neighbour: it never flips and is never the least
+REMEMBERED = 0.9  # of the running mean of the odds, each iteration
 
 Messages = Float[Array, "slots detectors B"]
 Syndrome = Bool[Array, "detectors B"]
@@ -104,6 +106,27 @@ def _believe(
     memory: float | Float[Array, ""],
 ) -> Found:
     """All shots together, until the last one is solved."""
+    run: Callable[..., tuple[Array, Array]] = _odds_and_mean
+    if serve_beliefs(syndrome.shape[1], prior):
+        from unmasq.models.kernels import min_sum  # Pallas, which few need
+
+        run = min_sum.odds_and_mean
+    odds, mean = run(graph, prior, syndrome, iterations=iterations, scaling=scaling, memory=memory)
+    errors = odds < 0
+    flips = _parity(_at_detectors(graph, errors, False))
+    return Found(errors, odds, mean, jnp.all(flips == syndrome, axis=0))
+
+
+def _odds_and_mean(
+    graph: Neighbours,
+    prior: Float[Array, " N"],
+    syndrome: Syndrome,
+    *,
+    iterations: int | Int32[Array, ""],
+    scaling: float | Float[Array, ""],
+    memory: float | Float[Array, ""],
+) -> tuple[Float[Array, "N B"], Float[Array, "N B"]]:
+    """By XLA."""
     batch = syndrome.shape[1]
     start = jnp.broadcast_to(prior[:, None], (len(prior), batch))
 
@@ -113,7 +136,7 @@ def _believe(
         solved = ~jnp.any(heard.unmet, axis=0) & (state.iteration > 0)
         messages = _answers(heard, scaling)
         odds = (1 - memory) * prior[:, None] + state.kept + _at_faults(graph, messages)
-        mean = _REMEMBERED * state.mean + (1 - _REMEMBERED) * odds
+        mean = REMEMBERED * state.mean + (1 - REMEMBERED) * odds
         odds, mean = jnp.where(solved, state.odds, odds), jnp.where(solved, state.mean, mean)
         return _State(state.iteration + 1, messages, odds, memory * odds, mean, solved)
 
@@ -123,13 +146,11 @@ def _believe(
     silent = jnp.zeros((*graph.faults.shape, batch))
     first = _State(jnp.int32(0), silent, start, memory * start, start, jnp.zeros(batch, bool))
     last = jax.lax.while_loop(unfinished, step, first)
-    errors = last.odds < 0
-    flips = _parity(_at_detectors(graph, errors, False))
-    return Found(errors, last.odds, last.mean, jnp.all(flips == syndrome, axis=0))
+    return last.odds, last.mean
 
 
 def _heard(graph: Neighbours, state: _State, syndrome: Syndrome) -> _Heard:
-    around = _at_detectors(graph, state.odds, _ABSENT)
+    around = _at_detectors(graph, state.odds, ABSENT)
     return jax.lax.platform_dependent(
         around, state.messages, syndrome, cpu=_slot_by_slot, default=_all_slots
     )
@@ -174,7 +195,7 @@ def _answers(heard: _Heard, scaling: float | Float[Array, ""]) -> Messages:
     sign = jnp.where(heard.negative, -1.0, 1.0)
     # Detector by detector: of each message nothing remains but to choose one and its sign.
     least, second = (
-        sign * jnp.minimum(scaling * size, _CLIP) for size in (heard.least, heard.second)
+        sign * jnp.minimum(scaling * size, CLIP) for size in (heard.least, heard.second)
     )
     is_least = jnp.abs(heard.messages) == heard.least[None]
     own_sign = jnp.where(heard.messages < 0, -1.0, 1.0)

@@ -108,14 +108,14 @@ def gathered_product(
     if finish == "norm":
         shapes = [*shapes, jax.ShapeDtypeStruct((outs, batch), jnp.float32)]
         specs = [*specs, pl.BlockSpec((None, tile), lambda i, j: (i, j))]
-    call = _call(
+    run = call(
         kernel,
         tiling,
         name,
         grid=(outs, batch // tile),
         in_specs=[
             pl.BlockSpec((sites, tile, inner), lambda i, j: (0, j, 0)),
-            _whole(weights),
+            whole(weights),
             by_row,
             by_row,
             *([] if extra is None else [by_tile]),
@@ -124,7 +124,7 @@ def gathered_product(
         out_shape=shapes,
     )
     inputs = [rows, weights, jnp.asarray(table.source), jnp.asarray(table.matrix)]
-    return tuple(call(*inputs, *([] if extra is None else [extra])))
+    return tuple(run(*inputs, *([] if extra is None else [extra])))
 
 
 def weight_gradient(name: str, rows: jax.Array, g: jax.Array, pairs: Ints) -> jax.Array:
@@ -152,20 +152,20 @@ def weight_gradient(name: str, rows: jax.Array, g: jax.Array, pairs: Ints) -> ja
         last = jnp.minimum((split + 1) * share, steps)
         out_ref[...] = lax.fori_loop(split * share, last, add, total)
 
-    call = _call(
+    run = call(
         kernel,
         tiling,
         name,
         grid=(matrices, tiling.splits),
         in_specs=[
-            _whole(rows),
-            _whole(g),
+            whole(rows),
+            whole(g),
             pl.BlockSpec((None, count, 2), lambda m, s: (m, 0, 0)),
         ],
         out_specs=pl.BlockSpec((None, None, inner, width), lambda m, s: (s, m, 0, 0)),
         out_shape=jax.ShapeDtypeStruct((tiling.splits, matrices, inner, width), jnp.float32),
     )
-    return jnp.sum(call(rows, g, jnp.asarray(pairs)), axis=0).astype(rows.dtype)
+    return jnp.sum(run(rows, g, jnp.asarray(pairs)), axis=0).astype(rows.dtype)
 
 
 def norm_backward(g: jax.Array, normal: jax.Array, inverse: jax.Array) -> jax.Array:
@@ -179,7 +179,7 @@ def norm_backward(g: jax.Array, normal: jax.Array, inverse: jax.Array) -> jax.Ar
         out_ref[...] = norm_gradient(wide, normal, inverse_ref[...]).astype(out_ref.dtype)
 
     by_tile = pl.BlockSpec((None, tile, width), lambda i, j: (i, j, 0))
-    call = _call(
+    run = call(
         kernel,
         tiling,
         "norm_backward",
@@ -188,7 +188,7 @@ def norm_backward(g: jax.Array, normal: jax.Array, inverse: jax.Array) -> jax.Ar
         out_specs=by_tile,
         out_shape=jax.ShapeDtypeStruct(g.shape, g.dtype),
     )
-    return call(g, normal, inverse)
+    return run(g, normal, inverse)
 
 
 def feedforward(x: jax.Array, up: jax.Array, down: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -212,19 +212,19 @@ def feedforward(x: jax.Array, up: jax.Array, down: jax.Array) -> tuple[jax.Array
         inverse_ref[...] = inverse
 
     by_tile = pl.BlockSpec((None, tile, width), lambda i, j: (i, j, 0))
-    call = _call(
+    run = call(
         kernel,
         tiling,
         "feedforward",
         grid=(sites, batch // tile),
-        in_specs=[by_tile, _whole(up), _whole(down)],
+        in_specs=[by_tile, whole(up), whole(down)],
         out_specs=[by_tile, pl.BlockSpec((None, tile), lambda i, j: (i, j))],
         out_shape=[
             jax.ShapeDtypeStruct(x.shape, x.dtype),
             jax.ShapeDtypeStruct((sites, batch), jnp.float32),
         ],
     )
-    return tuple(call(x, up, down))
+    return tuple(run(x, up, down))
 
 
 def _finished(finish: str, total: jax.Array, before: jax.Array | None) -> tuple[jax.Array, ...]:
@@ -244,7 +244,8 @@ def _dot(a: jax.Array, b: jax.Array, over: tuple[int, int] = (1, 0)) -> jax.Arra
     return lax.dot_general(a, b, axes, preferred_element_type=jnp.float32)
 
 
-def _call(kernel: Callable, tiling: Tiling, name: str, **rest: Any) -> Callable:
+def call(kernel: Callable, tiling: Tiling, name: str, **rest: Any) -> Callable:
+    """`pl.pallas_call`, cut so."""
     kernel.__name__ = name
     with warnings.catch_warnings():  # of jax 0.11 on: its Triton backend is to be replaced
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -257,5 +258,6 @@ def _call(kernel: Callable, tiling: Tiling, name: str, **rest: Any) -> Callable:
         )
 
 
-def _whole(array: Any) -> pl.BlockSpec:
+def whole(array: Any) -> pl.BlockSpec:
+    """Of an array that every tile sees all of."""
     return pl.BlockSpec(array.shape, lambda *_: (0,) * array.ndim)
