@@ -54,13 +54,15 @@ def worst_error(got: Any, want: Any) -> float:
     return max(map(error, jax.tree.leaves(got), jax.tree.leaves(want)))
 
 
-def measure(code: str, batch: int, norm: str, timed: bool = True) -> float:
+def measure(
+    code: str, batch: int, norm: str, config: NetworkConfig = CONFIG, timed: bool = True
+) -> float:
     """Prints a line for each way; returns the worst error of the kernels."""
     wires = Wires(get_code(code).schedule.tanner_graph())
-    config = dataclasses.replace(CONFIG, norm=norm)
+    config = dataclasses.replace(config, norm=norm)
     wide = MessageBlock(config, wires, key=jr.key(0))
     narrow = cast_floats(wide, jnp.dtype(jnp.bfloat16))
-    shape = (wires.check_groups[-1].stop, batch, CONFIG.width)
+    shape = (wires.check_groups[-1].stop, batch, config.width)
     x, g = (jr.normal(jr.key(seed), shape, jnp.bfloat16) for seed in (1, 2))
 
     def by_xla(block: MessageBlock, x: jax.Array) -> jax.Array:

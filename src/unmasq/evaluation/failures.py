@@ -55,8 +55,9 @@ def read_flags(stats_path: str | Path, counts: Counts) -> Flags:
     shots = counts.next_shot
     failed, discarded = np.zeros(shots, bool), np.zeros(shots, bool)
     known = np.zeros(shots, bool)
+    own = counts.point.strong_id.encode()
     for line in path.read_bytes().splitlines() if path.exists() else ():
-        record = _parsed(line)
+        record = _parsed(line) if own in line else None  # flags of others are not unpacked
         if record is None or record.get("strong_id") != counts.point.strong_id:
             continue
         first, length = record["first"], record["shots"]
