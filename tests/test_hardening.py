@@ -14,7 +14,7 @@ HARDEN = Path(__file__).parents[1] / "tools" / "harden.py"
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(("inputs", "--count", 120, "--seed", 0), id="inputs"),
+        pytest.param(("inputs", "--count", 72, "--seed", 0), id="inputs"),
         pytest.param(
             ("kills", "--count", 6, "--only", "evaluate"), id="kills", marks=pytest.mark.slow
         ),

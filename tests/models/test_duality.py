@@ -95,7 +95,7 @@ def test_relations_that_the_duality_takes_apart_have_no_duals():
 @pytest.mark.parametrize("basis", ["X", "Z"])
 @pytest.mark.parametrize(
     ("code", "decoder"),
-    [("bb18", "still"), ("bb18", "joint"), ("bb36", "still"), ("bb72", "still"), ("bb72", "joint")],
+    [("bb18", "still"), ("bb18", "joint"), ("bb72", "still")],
 )
 def test_the_dual_network_says_of_moved_shots_what_the_old_one_says_of_them(code, decoder, basis):
     """Check site i is moved to -i of the other type; logical k of X is moved to that of Z."""

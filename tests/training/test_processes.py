@@ -64,11 +64,7 @@ def test_two_devices_give_the_losses_of_one(tmp_path, problem_path, one_process,
 
 
 @pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=() if case == "all frames, autoregressive" else pytest.mark.slow)
-        for case in device_cases.SETTINGS
-    ],
+    "case", [pytest.param(case, marks=pytest.mark.slow) for case in device_cases.SETTINGS]
 )
 def test_however_a_batch_is_cut_two_devices_give_the_losses_of_one(quick_compilation, case):
     """What is random, beside the shots, is drawn for the whole batch."""

@@ -32,7 +32,7 @@ def problem():
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, problem):
     folder = tmp_path_factory.mktemp("runs")
-    for name, config in (("told", TOLD), ("untold", UNTOLD)):
+    for name, config in (("told", TOLD), ("untold", override(UNTOLD, ["evaluate_shots=0"]))):
         train(config, problem, RunFolder(folder / name))
     return folder
 
