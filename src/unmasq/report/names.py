@@ -68,9 +68,14 @@ def point_label(point: "Point", names: Mapping[str, str] | None = None) -> str:
     return label.replace("(X", "(Z") if reads_z else label
 
 
+def base_name(decoder: str) -> str:
+    """Without the way it is asked: 'unmasq-d2922bc1' of 'unmasq-d2922bc1,views=36'."""
+    return decoder.partition(",")[0]
+
+
 def is_network(decoder: str) -> bool:
     """Whether a name in a result file is that of a diffusion decoder."""
-    return decoder.partition(",")[0].partition("-")[0] == NETWORK
+    return base_name(decoder).partition("-")[0] == NETWORK
 
 
 def usual_name(decoder: str, decoders: Collection[str]) -> str:

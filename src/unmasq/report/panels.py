@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.statistics import Rate
-from unmasq.report.names import decoder_label, is_network, point_label
+from unmasq.report.names import base_name, decoder_label, is_network, point_label
 from unmasq.report.results_folder import Times
 from unmasq.report.styles import Style, decoder_styles, series_styles
 
@@ -64,7 +64,7 @@ def draw_steps(
 ) -> None:
     """Error rate against the number T of unmasking steps: one line for each network and p."""
     measured = _measured([c for c in counts if c.point.num_steps is not None])
-    lines = grouped(measured, lambda c: (_network(c.point.decoder), c.point.p))
+    lines = grouped(measured, lambda c: (base_name(c.point.decoder), c.point.p))
     for ((network, p), group), style in zip(lines, series_styles(), strict=False):
         group = sorted(group, key=lambda c: c.point.num_steps or 0)
         name = decoder_label(network, names=names)
@@ -107,7 +107,7 @@ def draw_times(
     axes: Axes, times: Sequence[Times], *, names: Mapping[str, str] | None = None
 ) -> None:
     """Mean time of a single shot against the steps it took: a line for each network and device."""
-    lines = grouped(times, lambda one: (_network(one.decoder), one.device, "tau=" in one.decoder))
+    lines = grouped(times, lambda one: (base_name(one.decoder), one.device, "tau=" in one.decoder))
     for ((network, device, adaptive), group), style in zip(lines, series_styles(), strict=False):
         label = f"{decoder_label(network, names=names)}, {device}"
         group = sorted(group, key=lambda one: one.steps or 0)
@@ -188,10 +188,6 @@ def _measured(counts: Sequence[Counts]) -> list[Counts]:
             "Draw one figure for each."
         )
     return measured
-
-
-def _network(decoder: str) -> str:
-    return decoder.partition(",")[0]
 
 
 def _aside(number: int, decoders: int) -> float:

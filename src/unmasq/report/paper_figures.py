@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from unmasq.evaluation.counts import Counts
 from unmasq.report.figures import legend_entries, rates_note, with_grid
-from unmasq.report.names import NETWORK, decoder_label, is_network, usual_name
+from unmasq.report.names import NETWORK, base_name, decoder_label, is_network, usual_name
 from unmasq.report.panels import (
     draw_latencies,
     draw_missing,
@@ -165,18 +165,14 @@ def show_times(axes: Axes, panel: Panel, folder: ResultsFolder) -> Shown:
 def _longest_sweeps(times: Sequence[tuple[str, Times]]) -> list[tuple[str, Times]]:
     """Of each network and device the file with the most T: no line joins two measurements."""
     kept: list[tuple[str, Times]] = []
-    for _, group in grouped(times, lambda pair: (_base(pair[1].decoder), pair[1].device)):
+    for _, group in grouped(times, lambda pair: (base_name(pair[1].decoder), pair[1].device)):
         longest: list[Any] = max((files for _, files in grouped(group, _file_of)), key=len)
         kept += longest
     return kept
 
 
-def _base(decoder: str) -> str:
-    return decoder.partition(",")[0]
-
-
 def _line(counts: Counts) -> tuple[str, float]:
-    return _base(counts.point.decoder), counts.point.p
+    return base_name(counts.point.decoder), counts.point.p
 
 
 def _file_of(pair: tuple[str, Times]) -> str:

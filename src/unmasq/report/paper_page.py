@@ -18,7 +18,14 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from unmasq.decoding.model_store import ModelFile
-from unmasq.report.names import NETWORK, decoder_label, is_network, point_label, usual_name
+from unmasq.report.names import (
+    NETWORK,
+    base_name,
+    decoder_label,
+    is_network,
+    point_label,
+    usual_name,
+)
 from unmasq.report.paper_tables import budget, networks_table, place_weights_note, training_table
 from unmasq.report.results_folder import ResultsFolder
 
@@ -81,12 +88,12 @@ def rows_block(words: str, folder: ResultsFolder, models: Sequence[ModelFile]) -
         return missing
     order = {name: number for number, name in enumerate(decoders)}
     counts.sort(key=lambda pair: (pair[1].point.p, order[words_for[pair[1].point.decoder]]))
-    networks = {c.point.decoder.partition(",")[0] for _, c in counts if c.point.model_hash}
+    networks = {base_name(c.point.decoder) for _, c in counts if c.point.model_hash}
     unnamed = networks - set(folder.names)
     head = ["p", "decoder", "failures / shots", "rate per shot [95 %]", "file"]
     rows = []
     for name, c in counts:
-        base = c.point.decoder.partition(",")[0]
+        base = base_name(c.point.decoder)
         apart = f" [{base}]" if base in unnamed and len(unnamed) > 1 else ""
         label = point_label(c.point, folder.names) + apart
         kept = c.shots - c.discards
