@@ -28,6 +28,17 @@ SETTINGS = {
         "masks_per_shot=3",
         "translate_masks=true",
     ],
+    "several endings": [
+        "network.encoder_layers=1",
+        "network.mixing=messages",
+        "network.message_width=8",
+        "network.ties=tied",
+        "network.decoder=still",
+        "noise.p=0.01",
+        "masks_per_shot=3",
+        "translate_masks=true",
+        "endings=[1,3]",
+    ],
     "all frames, autoregressive": [
         "network.encoder_layers=1",
         "stages=[[0,-1,1.0]]",
@@ -44,6 +55,8 @@ def losses(case: str) -> list[float]:
     problem = framed_problem()
     if case == "translated masks, told rates":
         problem = problem_from_code(get_code("bb18"), "circuit", 0.01, 1)
+    elif case == "several endings":
+        problem = problem_from_code(get_code("bb18"), "circuit", 0.01, 3)
     elif case in ("a pool", "continuous"):
         problem = problem_from_code(get_code("bb18"), "code-capacity", 0.1)
     trainer = make_trainer(config, problem)

@@ -66,7 +66,7 @@ def test_a_view_is_what_the_encoder_makes_of_the_translated_shot(basis, bp_itera
     elements = jnp.array([0, 5, views.order - 1], jnp.int32)
     memory = eqx.filter_jit(network.encode)(shots.syndrome)
     seen = eqx.filter_jit(moved_memory)(memory, views.sources[elements])
-    logicals = eqx.filter_jit(views)(shots.logicals, shots.syndrome, elements)
+    logicals = eqx.filter_jit(views)(shots.logicals, views.flips(shots.syndrome), elements)
     by_shot = seen.reshape(memory.shape[0], 6, 3, -1)
     for number, element in enumerate(elements.tolist()):
         sources = translates.sources[element]

@@ -45,7 +45,7 @@ class Voters(eqx.Module):
         memory, syndrome, guess = self.network.begin(syndrome, self.views.sources)
         found = rule.reveal(self.network, num_logicals, memory)
         moved = found.logicals.reshape(shots, count, -1).astype(jnp.float32)
-        parity = jnp.mod(moved + self.views.offsets(syndrome, elements), 2)
+        parity = jnp.mod(moved + self.views.offsets(self.views.flips(syndrome), elements), 2)
         answers = jnp.mod(jnp.einsum("ekl,bel->bek", self.back, parity), 2).astype(jnp.uint8)
         if guess is not None:
             answers = answers ^ guess[:, None]

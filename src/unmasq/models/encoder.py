@@ -1,7 +1,7 @@
 """The recurrent encoder: frames of check bits in, one hidden state for each check out."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -168,6 +168,22 @@ class RecurrentEncoder(eqx.Module):
         states = self._scan(step, syndrome, count)[1]
         assert states is not None
         return states
+
+    def endings(
+        self, frames: UInt8[Array, "B R n"], last: UInt8[Array, "B E n"], rounds: Sequence[int]
+    ) -> Float[Array, "n S d"]:
+        """M after each of E endings, S = E B, endings outermost; for networks of messages.
+
+        The e-th comes after `rounds[e]` rounds: `last[:, e]` follows the frames before it.
+        """
+        state = self.blank(len(frames))
+        states = []
+        for r in range(rounds[-1]):
+            state = self.advance(state, frames[:, r].T)
+            if r + 1 in rounds:
+                states.append(state)
+        bits = last.transpose(2, 1, 0).reshape(last.shape[2], -1)
+        return self.advance(jnp.concatenate(states, axis=1), bits)
 
     def _scan(
         self,

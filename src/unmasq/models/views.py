@@ -34,20 +34,23 @@ class Views(eqx.Module):
     def __call__(
         self,
         logicals: UInt8[Array, "B K"],
-        syndrome: UInt8[Array, "B M"],
+        flips: Float32[Array, "B n"],
         elements: Int32[Array, " E"],
     ) -> UInt8[Array, "S K"]:
         """Logicals of each shot under each of the elements, shots outermost."""
         moved = jnp.einsum("ekl,bl->bek", self.logical_maps[elements], logicals.astype(jnp.float32))
-        parity = jnp.mod(moved + self.offsets(syndrome, elements), 2).astype(jnp.uint8)
+        parity = jnp.mod(moved + self.offsets(flips, elements), 2).astype(jnp.uint8)
         return parity.reshape(-1, logicals.shape[1])
 
+    def flips(self, syndrome: UInt8[Array, "B M"]) -> Float32[Array, "B n"]:
+        """How often each check flips in a shot."""
+        sums = jax.nn.one_hot(self.check, self.sources.shape[1], dtype=jnp.float32)
+        return jnp.einsum("bm,mn->bn", syndrome.astype(jnp.float32), sums)
+
     def offsets(
-        self, syndrome: UInt8[Array, "B M"], elements: Int32[Array, " E"]
+        self, flips: Float32[Array, "B n"], elements: Int32[Array, " E"]
     ) -> Float32[Array, "B E K"]:
         """chi f, as whole numbers: what the check flips add to the logicals."""
-        sums = jax.nn.one_hot(self.check, self.sources.shape[1], dtype=jnp.float32)
-        flips = jnp.einsum("bm,mn->bn", syndrome.astype(jnp.float32), sums)
         return jnp.einsum("ekn,bn->bek", self.flip_maps[elements], flips)
 
 

@@ -150,6 +150,7 @@ class TrainConfig:
     translate_masks: bool = False  # ... or each on another translate of it; for tied networks
     stages: tuple[Stage, ...] = ()  # what is left of the updates trains on the last frame
     rounds: tuple[int, ...] = ()  # of the shots, call by call in turn; the problem's by default
+    endings: tuple[int, ...] = ()  # after so many rounds each shot ends, and goes on; a loss each
     frames: str = "sum"  # over a stage's frames: the sum, or one at random
     ema: float = 0.999  # decay of the averaged weights
     compute_dtype: str = "float32"
@@ -189,6 +190,8 @@ class TrainConfig:
                 "stages must be empty where rounds are given: shots of other lengths have other "
                 f"frames. Got {len(self.stages)} stages. Set stages=[]."
             )
+        if self.endings:
+            self._require_endings()
         if self.pool > 1 and not self.network.bp_iterations:
             raise ValueError(
                 f"pool must be 1 for a network without bp_iterations: got {self.pool}."
@@ -214,6 +217,27 @@ class TrainConfig:
             raise ValueError(
                 f"objective {self.objective} must go with its network: got {self.network.kind}."
             )
+
+    def _require_endings(self) -> None:
+        """Only networks that know no frame read an experiment that ends more than once."""
+        _require(self, "rise, from 1 on", lambda x: all(map(int.__lt__, (0, *x), x)), "endings")
+        beside = {
+            "rounds": (bool(self.rounds), "rounds=[]"),
+            "stages": (bool(self.stages), "stages=[]"),
+            "a pool": (self.pool > 1, "pool=1"),
+            "attention": (self.network.mixing != "messages", "network.mixing=messages"),
+            "rates that are told": (self.network.told_rates, "network.told_rates=false"),
+            "what belief propagation says": (
+                self.network.bp_iterations > 0 and self.network.bp_use != "filter",
+                "network.bp_use=filter",
+            ),
+        }
+        for what, (there, way_out) in beside.items():
+            if there:
+                raise ValueError(
+                    f"endings must be empty beside {what}: got {list(self.endings)}. "
+                    f"Set endings=[] or {way_out}."
+                )
 
 
 def to_json(config: TrainConfig) -> str:

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int32, PRNGKeyArray
 from unmasq.diffusion.gaussian import time_probabilities
 from unmasq.diffusion.masking import draw_times
 from unmasq.models.views import Views
+from unmasq.shots.endings import EndedShots
 from unmasq.shots.sampling import Shots
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import FrameRange
@@ -36,7 +37,7 @@ BY_SHOT = Draws._make((PartitionSpec("shots"), PartitionSpec(), _OF_FRAMES, _OF_
 def draw(
     config: TrainConfig,
     num_steps: int,
-    shots: Shots,
+    shots: Shots | EndedShots,
     frames: FrameRange,
     views: Views | None,
     *,
@@ -47,16 +48,17 @@ def draw(
     if config.objective == "continuous":
         return _continuous(num_steps, batch, num_logicals, key=key)
     frame_key, view_key, loss_key = jr.split(key, 3)
+    ended = isinstance(shots, EndedShots)
     frame = elements = None
     count, masks = 1, config.masks_per_shot
-    if views is not None and shots.logicals.ndim == 2:
+    if views is not None and (ended or shots.logicals.ndim == 2):
         elements = jr.randint(view_key, (masks,), 0, views.order)
     else:
         masks = min(masks, num_steps)  # with T = 1 all are alike
-    if shots.logicals.ndim == 3 and config.frames == "random":
+    if not ended and shots.logicals.ndim == 3 and config.frames == "random":
         frame = jr.randint(frame_key, (batch,), frames.first, frames.last + 1)
     elif shots.logicals.ndim == 3:
-        count = frames.last - frames.first + 1
+        count = shots.logicals.shape[1] if ended else frames.last - frames.first + 1
     shape = (count, batch, masks)
     if config.objective == "autoregressive":
         hidden = draw_times(count * batch, num_logicals, masks, key=loss_key)

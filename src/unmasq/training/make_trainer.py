@@ -21,6 +21,7 @@ from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.rounds import with_rounds
 from unmasq.problems.translates import translates_of
 from unmasq.shots.drift import ToldRates
+from unmasq.shots.endings import EndingSampler
 from unmasq.shots.sampling import ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import frame_ranges
@@ -80,6 +81,10 @@ def make_trainer(
         return sampler, ToldRates(source, np.asarray(sampler.exponents)) if tells else None
 
     def experiment(rounds: int, intermediate: bool) -> Experiment:
+        if config.endings:
+            views = None if translates is None else Views(translates)
+            drifts = config.noise.spread > 0
+            return Experiment(EndingSampler(problem, config.endings, drifts=drifts), fixed, views)
         if rounds == problem.num_rounds:
             views = None if translates is None else Views(translates)
             sampler, told = sampled(problem, intermediate)

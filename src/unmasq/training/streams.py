@@ -69,7 +69,7 @@ def distinct_samples(runs: Iterable[Mapping[str, Any]]) -> int:
             noise.low,
             noise.spread,
             run.get("stream") or PLAIN_STREAM,
-            json.dumps([recipe["problem"], recipe.get("rounds", [])]),
+            json.dumps([recipe["problem"], recipe.get("rounds", []), recipe.get("endings", [])]),
         )
         updates[kind].update(zip(steps.tolist(), np.asarray(top).tolist(), strict=True))
     return sum(batch * len(drawn) for (batch, *_), drawn in updates.items())

@@ -4,12 +4,15 @@ The encoder of a tied network runs once for a shot; its translates are other sum
 logicals over the moved hidden state (`models.views`), so every mask may be on another one.
 """
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 from jaxtyping import Array, UInt8
 
 from unmasq.models import MaskedDenoiser
 from unmasq.models.beliefs import BpOutcome
 from unmasq.models.views import Views, repeated
+from unmasq.shots.endings import EndedShots
 from unmasq.shots.sampling import Shots
 from unmasq.training.curriculum import FrameRange
 from unmasq.training.draws import Draws
@@ -29,7 +32,29 @@ def masked_views(
         return repeated(memory, targets, draws.times.shape[2])
     assert views is not None
     memory, own, syndrome = _targets(network, shots, draws, frames, views, outcome)
-    return memory, views(own, syndrome, draws.elements)
+    return memory, views(own, views.flips(syndrome), draws.elements)
+
+
+def ended_views(
+    network: MaskedDenoiser,
+    shots: EndedShots,
+    draws: Draws,
+    rounds: Sequence[int],
+    views: Views | None,
+) -> tuple[Array, UInt8[Array, "S K"]]:
+    """The same of experiments that end after each of these `rounds`, endings outermost."""
+    encoded = network.encoder.endings(shots.frames, shots.last, rounds)
+    targets = _endings_outermost(shots.logicals)
+    if draws.elements is None:
+        return repeated(network.recall(encoded), targets, draws.times.shape[2])
+    assert views is not None
+    memory = network.recall(encoded, views.sources[draws.elements])
+    flips = _endings_outermost(shots.flips).astype(jnp.float32)
+    return memory, views(targets, flips, draws.elements)
+
+
+def _endings_outermost(bits: UInt8[Array, "B E n"]) -> UInt8[Array, "S n"]:
+    return bits.swapaxes(0, 1).reshape(-1, bits.shape[2])
 
 
 def _targets(

@@ -17,6 +17,7 @@ from unmasq.models import Denoiser, Geometry, MaskedDenoiser, cast_floats
 from unmasq.models.beliefs import BpOutcome
 from unmasq.models.views import Views
 from unmasq.shots.drift import ToldRates
+from unmasq.shots.endings import EndedShots, EndingSampler
 from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import (
@@ -37,7 +38,7 @@ from unmasq.training.objectives import (
 from unmasq.training.optimizer import learning_rates, make_optimizer
 from unmasq.training.pool import unsolved_first
 from unmasq.training.streams import PLAIN_STREAM, training_key
-from unmasq.training.translated_masks import masked_views
+from unmasq.training.translated_masks import ended_views, masked_views
 
 CONTINUOUS_STEPS = 200
 
@@ -66,7 +67,7 @@ class Schedule(NamedTuple):
 class Experiment(NamedTuple):
     """What an update needs of one number of rounds."""
 
-    sampler: ShotSampler
+    sampler: ShotSampler | EndingSampler
     fixed: PyTree  # of the network, beside its weights: where the detectors stand
     views: Views | None
     told: ToldRates | None = None
@@ -201,9 +202,11 @@ class Trainer:
         shots = sampler(p, drift, key=shot_key)
         rates = None
         if told is not None and drift is not None:
+            assert isinstance(sampler, ShotSampler)  # endings are refused beside told rates ...
             rates = told(sampler.channel_strengths(p, drift), drift.sites)
         outcome = None
         if config.pool > 1:
+            assert isinstance(shots, Shots)  # ... and beside a pool
             network = eqx.combine(state.weights, fixed)
             doubted = round(config.doubted * config.batch_size)
             shots, outcome = unsolved_first(
@@ -264,7 +267,7 @@ class Trainer:
     def loss(
         self,
         network: Denoiser,
-        shots: Shots,
+        shots: Shots | EndedShots,
         draws: Draws,
         frames: FrameRange,
         views: Views | None = None,
@@ -272,8 +275,12 @@ class Trainer:
     ) -> Float32[Array, ""]:
         """The objective, summed over the stage's frames: sum_{r = R1..R2} L[r]."""
         if not isinstance(network, MaskedDenoiser):
+            assert isinstance(shots, Shots)
             return continuous_objective(network, *shots, draws, self.num_steps)
-        memory, targets = masked_views(network, shots, draws, frames, views, outcome)
+        if isinstance(shots, EndedShots):
+            memory, targets = ended_views(network, shots, draws, self.config.endings, views)
+        else:
+            memory, targets = masked_views(network, shots, draws, frames, views, outcome)
         if self.config.objective == "autoregressive":
             loss = autoregressive_objective(network, memory, targets, draws)
         else:
