@@ -23,6 +23,7 @@ from unmasq.evaluation.failures import paired_counts, read_flags
 from unmasq.evaluation.jobs import Job, decode_piece, set_up_worker
 from unmasq.evaluation.limits import BLOCK_SHOTS, Limits
 from unmasq.evaluation.stats_file import StatsFile, read_counts
+from unmasq.evaluation.workers import ProcessPool
 from unmasq.problems.building import problem_from_code
 from unmasq.problems.problem_file import save_problem
 from unmasq.shots.reader import ShotReader
@@ -54,23 +55,23 @@ def expected(counts: Counts, wrong: np.ndarray) -> Counts:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "remembers"),
     [
-        {"workers": 1},
-        {"workers": 2},
-        {"workers": 1, "batch_shots": 300},
+        ({"workers": 1}, False),
+        ({"workers": 1}, True),
+        ({"workers": 2}, False),  # its processes do not see the patch
+        ({"workers": 1, "batch_shots": 300}, False),
+        ({"workers": 1, "batch_shots": 300}, True),
     ],
-    ids=["here", "pool", "alone"],
+    ids=["here", "here-remembers", "pool", "alone", "alone-remembers"],
 )
-@pytest.mark.parametrize("remembers", [False, True])
 def test_counts_are_those_of_the_plain_loop(problem, truth, options, remembers, monkeypatch):
     contender = stub(alone="batch_shots" in options)
     if remembers:
         monkeypatch.setattr(Job, "remembers", True)
     (counts,) = collect([contender], problem, [0.05], Limits(3000), **options)
     assert plain(counts) == expected(counts, truth[:3000])
-    in_this_process = options["workers"] == 1  # others do not see the patch
-    assert (counts.seconds > 0) != (remembers and in_this_process)
+    assert (counts.seconds > 0) != remembers
 
 
 def test_a_point_remembers_where_shots_without_faults_are_many(problem):
@@ -240,9 +241,14 @@ def test_pieces_that_arrive_out_of_order_are_counted_in_order(problem, truth, tm
     np.testing.assert_array_equal(read_flags(path, counts).failed, truth[:shots].any(axis=1))
 
 
+def pool_of_one(jobs):
+    """Another process, and pieces that wait for it: after a death only one has to start."""
+    return ProcessPool(jobs, 1)
+
+
 def test_a_worker_that_dies_costs_no_shot(problem, truth, tmp_path):
     mortal = stub(die_at=2, deaths=str(tmp_path))
-    (counts,) = collect([mortal], problem, [0.05], Limits(4000), workers=2)
+    (counts,) = collect([mortal], problem, [0.05], Limits(4000), workers=pool_of_one)
     assert list(tmp_path.iterdir())
     assert plain(counts) == expected(counts, truth[:4000])
 
@@ -253,7 +259,7 @@ def test_a_piece_that_always_kills_ends_the_run(problem, tmp_path, monkeypatch):
     with pytest.raises(
         ValueError, match=r"workers must survive stub on shots \d+\.\.\d+: got 2 deaths"
     ):
-        collect([deadly], problem, [0.05], Limits(64), workers=2)
+        collect([deadly], problem, [0.05], Limits(64), workers=pool_of_one)
 
 
 def test_an_interrupted_run_keeps_what_it_counted(problem, truth, tmp_path):
