@@ -22,6 +22,10 @@ from unmasq.training.run_folder import RunFolder
 from unmasq.training.update import Trainer
 
 
+def not_needed(self, state, frames):
+    """In place of `compiled`, where `advance` is made up: nothing is ever computed."""
+
+
 def test_fit_minutes_fills_the_time_whatever_the_stages_cost(tmp_path, monkeypatch):
     """A second an update in the first half, a tenth of it in the second, by a made-up clock."""
     now = [0.0]
@@ -31,6 +35,7 @@ def test_fit_minutes_fills_the_time_whatever_the_stages_cost(tmp_path, monkeypat
         return state._replace(step=state.step + updates), jnp.ones(updates)
 
     monkeypatch.setattr(Trainer, "advance", costly)
+    monkeypatch.setattr(Trainer, "compiled", not_needed)
     monkeypatch.setattr(loop.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(fitting, "FIT_SHARE", 0.01)
     config = dataclasses.replace(
@@ -123,6 +128,7 @@ def test_stages_cut_the_calls(tmp_path, monkeypatch):
         return state._replace(step=state.step + updates), jnp.ones(updates)
 
     monkeypatch.setattr(Trainer, "advance", counted)
+    monkeypatch.setattr(Trainer, "compiled", not_needed)
     run = RunFolder(tmp_path / "run")
     train(config, framed_problem(), run)
     third = [(20, 4, 2), (24, 4, 2), (28, 4, 2), (32, 4, 2), (36, 4, 2)]
