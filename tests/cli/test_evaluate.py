@@ -211,18 +211,21 @@ main(sys.argv[1:])
     assert read_counts(tmp_path / "stats.csv")[0].shots == 100
 
 
-def kill_and_resume(folder: Path, kills: int, max_shots: int, seed: int) -> None:
-    """Starts `unmasq evaluate` again and again, killing it; compares with one whole run."""
+def kill_and_resume(folder: Path, kills: int, max_shots: int, seed: int, capsys) -> None:
+    """Starts `unmasq evaluate` again and again, killing it; compares with one whole run.
+
+    The whole run is of this process: one process more or less changes no count.
+    """
     rng = random.Random(seed)
     save = folder / "stats.csv"
-    command = [
-        str(UNMASQ), "evaluate", "--problem", str(folder / "problem"), "--decoders", "bposd-x",
-        "bplsd-x", "--workers", "2", "--max-errors", "bplsd-x=60", "--save-seconds", "0.2",
-        "--max-shots",
+    words = [
+        "evaluate", "--problem", str(folder / "problem"), "--decoders", "bposd-x", "bplsd-x",
+        "--max-errors", "bplsd-x=60", "--save-seconds", "0.2", "--max-shots", str(max_shots),
     ]  # fmt: skip
+    command = [str(UNMASQ), *words, "--workers", "2", "--save", str(save)]
     for _ in range(kills):
         child = subprocess.Popen(
-            [*command, str(max_shots), "--save", str(save)],
+            command,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -242,11 +245,9 @@ def kill_and_resume(folder: Path, kills: int, max_shots: int, seed: int) -> None
             read_flags(save, counts)
         StatsFile(save).close()
         sinter.read_stats_from_csv_files(save)
-    subprocess.run([*command, str(max_shots), "--save", str(save)], check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True)
     whole = folder / "whole.csv"
-    subprocess.run(
-        [*command, str(max_shots), "--save", str(whole)], check=True, capture_output=True
-    )
+    assert run(capsys, *words, "--workers", 1, "--save", whole)[0] == 0
     resumed, uninterrupted = (
         sorted((dataclasses.replace(c, seconds=0.0) for c in read_counts(path)), key=str)
         for path in (save, whole)
@@ -274,12 +275,12 @@ def members_left(group: int) -> bool:
     return True
 
 
-def test_killed_twice_it_counts_what_one_run_counts(tmp_path):
+def test_killed_twice_it_counts_what_one_run_counts(tmp_path, capsys):
     save_problem(problem_from_code(get_code("bb18"), "circuit", 0.004), tmp_path / "problem")
-    kill_and_resume(tmp_path, kills=2, max_shots=1000, seed=0)
+    kill_and_resume(tmp_path, kills=2, max_shots=1000, seed=0, capsys=capsys)
 
 
 @pytest.mark.slow
-def test_killed_twenty_times_it_counts_what_one_run_counts(tmp_path):
+def test_killed_twenty_times_it_counts_what_one_run_counts(tmp_path, capsys):
     save_problem(problem_from_code(get_code("bb18"), "circuit", 0.004), tmp_path / "problem")
-    kill_and_resume(tmp_path, kills=20, max_shots=20_000, seed=1)
+    kill_and_resume(tmp_path, kills=20, max_shots=20_000, seed=1, capsys=capsys)

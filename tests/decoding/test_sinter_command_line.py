@@ -33,7 +33,7 @@ class Collected:
 
 
 @pytest.fixture(scope="module")
-def collected(tmp_path_factory) -> Collected:
+def collected(tmp_path_factory, quick_compilation) -> Collected:
     folder = tmp_path_factory.mktemp("collect")
     CIRCUIT.to_file(folder / "p=0.02.stim")
     path = folder / "tiny.safetensors"
@@ -46,7 +46,8 @@ def collected(tmp_path_factory) -> Collected:
         "import unmasq\n\n\n"
         f"def decoders():\n    return unmasq.sinter_decoders(discard_below={below!r})\n"
     )
-    collect(folder, ["unmasq", discarding(decoder, below), f"{decoder.name}-sampler"])
+    names = ["unmasq", discarding(decoder, below), f"{decoder.name}-sampler"]
+    collect(folder, names, quick_compilation)
     stats = sinter.read_stats_from_csv_files(folder / "stats.csv")
     return Collected(folder, decoder, below, {stat.decoder: stat for stat in stats})
 
@@ -70,7 +71,7 @@ def discarding(decoder: DiffusionDecoder, below: float) -> str:
     return f"{decoder.name}-discard{below:g}"
 
 
-def collect(folder: Path, names: list[str]) -> None:
+def collect(folder: Path, names: list[str], environment: dict[str, str]) -> None:
     command = [Path(sys.executable).parent / "sinter", "collect", "--quiet"]
     command += ["--circuits", "p=0.02.stim", "--metadata_func", "auto", "--decoders", *names]
     command += ["--custom_decoders_module_function", "unmasq:sinter_decoders"]
@@ -80,7 +81,7 @@ def collect(folder: Path, names: list[str]) -> None:
         command,
         cwd=folder,
         env={
-            **os.environ,
+            **environment,
             "UNMASQ_MODELS": str(folder),
             "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
         },
@@ -119,7 +120,7 @@ def test_the_error_rate_is_that_of_the_network(collected):
     assert_rate(unsure.errors, SHOTS, (wrong & kept).mean())
 
 
-def test_a_second_run_finds_nothing_left_to_do(collected):
+def test_a_second_run_finds_nothing_left_to_do(collected, quick_compilation):
     before = (collected.folder / "stats.csv").read_text()
-    collect(collected.folder, ["unmasq"])
+    collect(collected.folder, ["unmasq"], quick_compilation)
     assert (collected.folder / "stats.csv").read_text() == before
