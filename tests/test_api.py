@@ -14,7 +14,7 @@ from unmasq.recipes.chosen import chosen_recipe, chosen_words, model_name
 
 TINY = ["network.width=16", "network.feedforward=16", "network.message_width=8"]
 TINY += ["network.encoder_layers=1", "network.decoder_layers=1", "batch_size=16", "num_updates=10"]
-TINY += ["evaluate_shots=0"]
+TINY += ["network.closing_layers=1", "evaluate_shots=0"]
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_one_shot_is_a_batch_of_one_and_order_does_not_matter(name: str):
     noise = ("code-capacity", 0.1) if name in QUATERNARY else ("circuit", 0.006)
     code = "toric:3" if name == "pymatching" else "bb18"
     problem = problem_from_code(get_code(code), *noise, rounds=1)
-    shots = 12 if name.startswith("coset") else 32  # it lists cosets: a tenth of a second a shot
+    shots = 6 if name.startswith("coset") else 32  # it lists cosets: a tenth of a second a shot
     syndromes, _ = sampled_shots(problem, shots, seed=1)
     decoder = make(name, problem)
     together = decoder.decode_batch(syndromes)
@@ -155,6 +155,8 @@ def test_a_pickled_decoder_answers_the_same(name: str):
     copy = pickle.loads(pickle.dumps(decoder))
     assert copy.name == name
     syndromes = all_bits(problem.num_detectors)[:64]
+    if name.startswith("coset"):
+        syndromes = syndromes[::5]
     np.testing.assert_array_equal(copy.decode_batch(syndromes), decoder.decode_batch(syndromes))
 
 
