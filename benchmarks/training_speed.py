@@ -4,7 +4,8 @@
 
 Prints one JSON record: samples/s and model FLOP/s of the recipe's last stage (fresh shots, forward,
 backward, optimizer), compilation not timed. With --profile on a GPU a second record gives the
-time of the kernels of one update by kind: matrix products, transposes, reductions, the rest.
+time of the kernels of one update by kind: matrix products, transposes, reductions, the rest; and
+a list the longest kernels, with the milliseconds and the calls of one update.
 """
 
 import collections
@@ -25,6 +26,7 @@ from unmasq.training.curriculum import frame_ranges
 from unmasq.training.make_trainer import make_trainer
 
 CALLS = 5
+LISTED = 70  # kernels
 
 
 def forward_flops(config: NetworkConfig, geometry: Geometry) -> int:
@@ -39,21 +41,30 @@ def forward_flops(config: NetworkConfig, geometry: Geometry) -> int:
     return encoder * block(sites) + config.decoder_layers * block(tokens)
 
 
-def kernel_kinds(trace: Path) -> dict[str, float]:
-    """Microseconds of GPU kernels by kind, from a Perfetto trace."""
+def kernel_times(trace: Path) -> dict[str, list[float]]:
+    """Microseconds of each call of each GPU kernel, from a Perfetto trace."""
     events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     names = {
         (e["pid"], e.get("tid") if e["name"] == "thread_name" else None): e["args"]["name"]
         for e in events
         if e.get("ph") == "M" and e["name"] in ("process_name", "thread_name")
     }
-    total: collections.Counter[str] = collections.Counter()
+    times: dict[str, list[float]] = collections.defaultdict(list)
     for event in events:
         if event.get("ph") != "X" or "GPU" not in names.get((event["pid"], None), ""):
             continue
         if "Stream" in names.get((event["pid"], event["tid"]), ""):
-            total[_kind(event["name"])] += event["dur"]
-    return dict(total.most_common())
+            times[event["name"]].append(event["dur"])
+    return times
+
+
+def print_profile(times: dict[str, list[float]], updates: int) -> None:
+    kinds: collections.Counter[str] = collections.Counter()
+    for name, spent in times.items():
+        kinds[_kind(name)] += sum(spent)
+    print(json.dumps({kind: round(us / 1e3 / updates, 3) for kind, us in kinds.most_common()}))
+    for name, spent in sorted(times.items(), key=lambda item: -sum(item[1]))[:LISTED]:
+        print(f"{sum(spent) / 1e3 / updates:8.3f} {len(spent) / updates:6.1f} {name[:80]}")
 
 
 def _kind(kernel: str) -> str:
@@ -99,12 +110,7 @@ def main(recipe: str, path: str, settings: list[str], profile: bool) -> None:
                 state, losses = trainer.advance(state, frames, config.updates_per_call)
                 jax.block_until_ready(losses)
             trace = next(Path(folder).rglob("perfetto_trace.json.gz"))
-            kinds = kernel_kinds(trace)
-        print(
-            json.dumps(
-                {kind: round(us / 1e3 / config.updates_per_call, 3) for kind, us in kinds.items()}
-            )
-        )
+            print_profile(kernel_times(trace), config.updates_per_call)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Trains networks like the shipped ones from scratch, with the settings in their cards.
 
-    python tools/train_shipped.py runs/weights                 # all: 85 minutes of one H200
+    python tools/train_shipped.py runs/weights                 # all: 100 minutes of one H200
     python tools/train_shipped.py runs/weights bb72-capacity   # one of them: 3 minutes
 
 Where a network has several runs, each goes on from the weights of the one before; a network that
@@ -25,6 +25,7 @@ TUNE = (
     "optimizer.last=0.005",
 )
 ON = ("noise.ramp=0", "optimizer.learning_rate=0.0005", "optimizer.flat_until=0.06")
+TWO_ENDINGS = ("endings=[6,12]", "batch_size=1024")
 RUNS: dict[str, tuple[tuple[str, ...], ...]] = {  # settings of each run, by recipe
     "bb72-circuit": (
         ("num_updates=10677", *ONE_MASK),
@@ -39,6 +40,14 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {  # settings of each run, by rec
         (
             *("num_updates=6032", "seed=32", *ON, "optimizer.muon_learning_rate=0.0035"),
             "optimizer.learning_rate=0.00035",
+        ),
+        (
+            *("num_updates=6831", "seed=33", *ON, "optimizer.muon_learning_rate=0.0035"),
+            *("optimizer.learning_rate=0.00035", *TWO_ENDINGS),
+        ),
+        (
+            *("num_updates=5964", "seed=35", *ON, "optimizer.muon_learning_rate=0.001"),
+            *("optimizer.learning_rate=0.0001", *TWO_ENDINGS),
         ),
     ),
     "bb144-circuit": (
