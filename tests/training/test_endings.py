@@ -20,7 +20,7 @@ from unmasq.shots.endings import EndedShots, EndingSampler
 from unmasq.shots.sampling import Shots
 from unmasq.training import override
 from unmasq.training.curriculum import frame_ranges
-from unmasq.training.draws import draw
+from unmasq.training.loss_draws import draw
 from unmasq.training.make_trainer import make_trainer
 
 MESSAGES = override(

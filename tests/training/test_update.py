@@ -22,7 +22,7 @@ from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training import OptimizerConfig, override
 from unmasq.training import update as update_module
 from unmasq.training.curriculum import FrameRange, frame_ranges
-from unmasq.training.draws import Draws, draw
+from unmasq.training.loss_draws import Draws, draw
 from unmasq.training.make_trainer import make_trainer
 from unmasq.training.objectives import autoregressive_objective, masked_objective
 from unmasq.training.optimizer import learning_rates, make_optimizer

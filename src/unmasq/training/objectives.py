@@ -12,7 +12,7 @@ from unmasq.diffusion.gaussian import add_noise
 from unmasq.diffusion.loss import autoregressive_loss, masked_loss, noise_loss
 from unmasq.diffusion.masking import hide_at_random, hide_from_the_end
 from unmasq.models import ContinuousDenoiser, MaskedDenoiser
-from unmasq.training.draws import Draws
+from unmasq.training.loss_draws import Draws
 
 
 def masked_objective(

@@ -15,7 +15,7 @@ from unmasq.models.views import Views, repeated
 from unmasq.shots.endings import EndedShots
 from unmasq.shots.sampling import Shots
 from unmasq.training.curriculum import FrameRange
-from unmasq.training.draws import Draws
+from unmasq.training.loss_draws import Draws
 
 
 def masked_views(

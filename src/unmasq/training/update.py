@@ -28,7 +28,7 @@ from unmasq.training.curriculum import (
     rounds_at,
     with_numbers,
 )
-from unmasq.training.draws import BY_SHOT, Draws, draw
+from unmasq.training.loss_draws import BY_SHOT, Draws, draw
 from unmasq.training.memory import out_of_memory, require_memory
 from unmasq.training.objectives import (
     autoregressive_objective,
