@@ -3,15 +3,12 @@
 import dataclasses
 
 import jax.numpy as jnp
-import jax.random as jr
 import pytest
 
-from unmasq.training import NoiseSchedule, OptimizerConfig, Stage, TrainConfig
+from unmasq.training import OptimizerConfig, Stage, TrainConfig
 from unmasq.training.curriculum import (
     FrameRange,
-    draw_p,
     frame_ranges,
-    largest_p,
     learning_rate_factor,
 )
 
@@ -47,20 +44,6 @@ def test_a_cosine_falls_from_flat_until_to_fall_until():
 def test_a_changed_rate_warms_up_anew():
     config = OptimizerConfig(first=0.5, warm_up=0.1)
     assert factors(config, [500, 550, 600], rate_start=500) == pytest.approx([0.5, 0.75, 1])
-
-
-def p_at(schedule, steps, num_updates=1000):
-    return [float(largest_p(schedule, jnp.int32(s), jnp.float32(num_updates))) for s in steps]
-
-
-def test_p_ramps_linearly_and_then_stays():
-    schedule = NoiseSchedule(p=0.006, start=0.002, ramp=0.2)
-    found = p_at(schedule, [0, 50, 100, 200, 201, 999])
-    assert found == pytest.approx([0.002, 0.003, 0.004, 0.006, 0.006, 0.006])
-
-
-def test_without_a_ramp_p_is_fixed():
-    assert p_at(NoiseSchedule(p=0.006), [0, 999]) == pytest.approx([0.006, 0.006])
 
 
 def config(*stages, num_updates=1000):
@@ -110,11 +93,3 @@ def test_a_stage_keeps_the_rate_of_the_one_before():
 def test_stages_that_do_not_fit_are_refused(stage, message):
     with pytest.raises(ValueError, match=message):
         frame_ranges(dataclasses.replace(config(), stages=(stage,)), 3)
-
-
-def test_p_of_each_shot_lies_between_the_lowest_and_the_largest():
-    schedule = NoiseSchedule(p=0.006, low=0.5)
-    p = draw_p(schedule, jnp.int32(7), jnp.float32(10), 4096, key=jr.key(1))
-    assert 0.003 <= p.min() < 0.0031
-    assert 0.0059 < p.max() <= 0.006
-    assert abs(p.mean() - 0.0045) < 1e-4

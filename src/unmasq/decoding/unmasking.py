@@ -33,7 +33,7 @@ class Unmasked(NamedTuple):
 
     @property
     def log_likelihood(self) -> Float32[Array, " B"]:
-        """Sum of log q(bit) over the revealed bits: the shot's confidence."""
+        """Sum of log q(bit) over the revealed bits, on the device: what a view's vote weighs."""
         signs = 1 - 2 * self.logicals.astype(jnp.float32)
         return -jnp.sum(jax.nn.softplus(signs * self.logits), axis=1)
 

@@ -1,4 +1,4 @@
-"""What a schedule says at a given update: learning rate, physical error rate, stage."""
+"""What a schedule says at a given update: learning rate and stage, and the rounds of its shots."""
 
 import copy
 import dataclasses
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 import jax.numpy as jnp
-import jax.random as jr
-from jaxtyping import Array, Float32, Int, PRNGKeyArray
+from jaxtyping import Array, Float32, Int
 
 from unmasq.training.config import NoiseSchedule, OptimizerConfig, TrainConfig
 
@@ -90,26 +89,3 @@ def learning_rate_factor(
     falling = jnp.clip((now / num_updates - config.flat_until) / length, 0.0, 1.0)
     down = config.last + (1 - config.last) * 0.5 * (1 + jnp.cos(jnp.pi * falling))
     return up * down
-
-
-def draw_p(
-    schedule: NoiseSchedule,
-    step: Int[Array, ""],
-    num_updates: Float32[Array, ""],
-    shots: int,
-    *,
-    key: PRNGKeyArray,
-) -> Float32[Array, " B"]:
-    """The p of each training shot: uniform from `low` times the largest p up to it."""
-    spread = jr.uniform(key, (shots,), minval=schedule.low, maxval=1.0)
-    return largest_p(schedule, step, num_updates) * spread
-
-
-def largest_p(
-    schedule: NoiseSchedule, step: Int[Array, ""], num_updates: Float32[Array, ""]
-) -> Float32[Array, ""]:
-    """The largest p of a batch at this update."""
-    now = jnp.asarray(step, jnp.float32)
-    done = jnp.clip(now / jnp.maximum(schedule.ramp * num_updates, 1e-9), 0.0, 1.0)
-    done = jnp.where(jnp.asarray(schedule.ramp) > 0, done, 1.0)
-    return jnp.asarray(schedule.start + (schedule.p - schedule.start) * done, jnp.float32)

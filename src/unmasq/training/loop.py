@@ -14,11 +14,12 @@ from unmasq.models.weights import STORED_DTYPE, named_arrays
 from unmasq.problems.problem import DecodingProblem
 from unmasq.shots.sampling import CHUNK_SHOTS
 from unmasq.training.config import TrainConfig
-from unmasq.training.curriculum import FrameRange, frame_ranges, largest_p
+from unmasq.training.curriculum import FrameRange, frame_ranges
 from unmasq.training.final_weights import write_final_weights
 from unmasq.training.fitting import fitted
 from unmasq.training.make_trainer import make_trainer
 from unmasq.training.measure import error_counts
+from unmasq.training.noise_schedule import largest_p
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, mirror_run
 from unmasq.training.start import init_path

@@ -22,7 +22,6 @@ from unmasq.shots.sampling import Shots, ShotSampler
 from unmasq.training.config import TrainConfig
 from unmasq.training.curriculum import (
     FrameRange,
-    draw_p,
     learning_rate_factor,
     numbers_of,
     rounds_at,
@@ -30,6 +29,7 @@ from unmasq.training.curriculum import (
 )
 from unmasq.training.loss_draws import BY_SHOT, Draws, draw
 from unmasq.training.memory import out_of_memory, require_memory
+from unmasq.training.noise_schedule import draw_p
 from unmasq.training.objectives import (
     autoregressive_objective,
     continuous_objective,
