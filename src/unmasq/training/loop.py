@@ -19,9 +19,9 @@ from unmasq.training.final_weights import write_final_weights
 from unmasq.training.fitting import fitted
 from unmasq.training.make_trainer import make_trainer
 from unmasq.training.measure import error_counts
-from unmasq.training.noise_schedule import largest_p
 from unmasq.training.processes import agreed
 from unmasq.training.run_folder import RunFolder, mirror_run
+from unmasq.training.shot_error_rate import largest_p
 from unmasq.training.start import init_path
 from unmasq.training.update import Trainer, TrainState
 

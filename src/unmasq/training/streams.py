@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from unmasq.training.config import NoiseSchedule, TrainConfig
-from unmasq.training.noise_schedule import largest_p
+from unmasq.training.shot_error_rate import largest_p
 
 PLAIN_STREAM = 0  # the seed's own key
 _FIRST_STREAM = 2**32 - 1  # of a run from scratch, where PLAIN_STREAM will not do

@@ -29,7 +29,6 @@ from unmasq.training.curriculum import (
 )
 from unmasq.training.loss_draws import BY_SHOT, Draws, draw
 from unmasq.training.memory import out_of_memory, require_memory
-from unmasq.training.noise_schedule import draw_p
 from unmasq.training.objectives import (
     autoregressive_objective,
     continuous_objective,
@@ -37,6 +36,7 @@ from unmasq.training.objectives import (
 )
 from unmasq.training.optimizer import learning_rates, make_optimizer
 from unmasq.training.pool import unsolved_first
+from unmasq.training.shot_error_rate import draw_p
 from unmasq.training.streams import PLAIN_STREAM, training_key
 from unmasq.training.translated_masks import ended_views, masked_views
 

@@ -5,7 +5,7 @@ import jax.random as jr
 import pytest
 
 from unmasq.training import NoiseSchedule
-from unmasq.training.noise_schedule import draw_p, largest_p
+from unmasq.training.shot_error_rate import draw_p, largest_p
 
 
 def p_at(schedule, steps, num_updates=1000):
