@@ -2,7 +2,7 @@
 
     python tools/results_page.py
     unmasq figures --only bb72-circuit --format svg --out docs \\
-        --decoders unmasq-cca1645a unmasq-d2922bc1 bposd-x relay-xz relay5-xz
+        --decoders unmasq-f6599ad8 unmasq-d2922bc1 bposd-x relay-xz relay5-xz
 
 A table stands between `<!-- counts: KIND MODEL CSV ... -->` and `<!-- end -->`. KIND is `all` for
 the counts of that model and of the baselines on its shots, and `ways` for the ways in which the

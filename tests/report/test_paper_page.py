@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unmasq.decoding.model_store import shipped_models
+from unmasq.decoding.model_store import find_model, shipped_models
 from unmasq.recipes import RECIPES
 from unmasq.report.paper_page import VERDICTS, claims, filled, rows_block, times_block
 from unmasq.report.paper_tables import budget, networks_table, place_weights_note, training_table
@@ -100,7 +100,8 @@ def test_a_network_comes_with_its_training():
     trained = "LR, tied (`unmasq-9451831c`) for 2.3 minutes of one H200, 4.0 M samples"
     assert f"Trained: {trained}.\n" in block
     block = rows_block("bb72-circuit.csv; unmasq; 0.006", RESULTS, [])
-    assert "(`unmasq-cca1645a`) for an unknown time" in block, "no card, no time"
+    name = find_model("bb72-messages").decoder_name
+    assert f"(`{name}`) for an unknown time" in block, "no card, no time"
 
 
 def test_our_networks_have_the_papers_numbers_of_parameters():

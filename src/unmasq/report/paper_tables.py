@@ -231,11 +231,11 @@ def _stages(recipe: Mapping[str, Any]) -> str:
 
 def _learning_rate(optimizer: Mapping[str, Any]) -> str:
     """'1e-4, from 1e-6', or the end that it falls to."""
-    words = f"{optimizer['learning_rate']:.0e}".replace("e-0", "e-")
+    words = _digits(optimizer["learning_rate"])
     ends = {"from": optimizer["first"], "down to": optimizer["last"]}
     for word, factor in ends.items():
         if 0 < factor < 1:
-            words += f", {word} {factor * optimizer['learning_rate']:.0e}".replace("e-0", "e-")
+            words += f", {word} {_digits(factor * optimizer['learning_rate'])}"
     if optimizer["kind"] == "muon":
         return f"Muon {optimizer['muon_learning_rate']:g}, else AdamW {words}"
     return f"AdamW {words}"
@@ -244,3 +244,8 @@ def _learning_rate(optimizer: Mapping[str, Any]) -> str:
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _digits(number: float) -> str:
+    """Two of them: '3.5e-4', '1e-3'."""
+    return f"{number:.1e}".replace(".0e", "e").replace("e-0", "e-")
