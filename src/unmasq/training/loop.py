@@ -150,7 +150,7 @@ def train(
                 loss,
                 record["samples_per_second"],
                 record["p"],
-                f"frames {frames.first}-{frames.last}",
+                _where_losses_are(config, frames),
                 record["seconds"],
                 left,
                 failures,
@@ -175,6 +175,13 @@ def _known_rates(config: TrainConfig, problem: DecodingProblem) -> tuple[float, 
     """Where to evaluate: training may scale priors that have no formula, a measurement may not."""
     asked = config.evaluate_p or (config.noise.p,)
     return asked if problem.channels is not None else (problem.p,)
+
+
+def _where_losses_are(config: TrainConfig, frames: FrameRange) -> str:
+    """Where the losses of this update are, in words."""
+    if config.endings:
+        return f"rounds {', '.join(map(str, config.endings))}"
+    return f"frames {frames.first}-{frames.last}"
 
 
 def _current(ranges: list[FrameRange], step: int) -> FrameRange | None:
