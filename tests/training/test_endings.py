@@ -74,7 +74,7 @@ def loss(trainer, network, shots, views, key):
     return float(found(network, shots))
 
 
-@pytest.mark.parametrize("translate", ["true", "false"])
+@pytest.mark.parametrize("translate", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_the_loss_is_the_mean_over_the_endings(translate):
     """Draws differ from shape to shape, so that networks which see no shown bit are compared."""
     config = override(MESSAGES, [f"translate_masks={translate}", "num_steps=1"])
