@@ -92,6 +92,9 @@ def test_distinct_samples_are_counted_once():
     assert distinct_samples([run_record(), run_record(seed=1)]) == 1280
     assert distinct_samples([run_record(), run_record(batch_size=32)]) == 640 + 1280
     assert distinct_samples([run_record(), run_record(rounds=(2, 3))]) == 1280
+    ended = run_record()
+    ended["recipe"]["endings"] = [2, 3]
+    assert distinct_samples([run_record(), ended]) == 1280
     assert distinct_samples([{"model_hash": None, "source": "step-000000040.json"}]) == 0
 
 
