@@ -153,14 +153,13 @@ def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
     starts = [words[1] for words in asked]
     assert starts == [
         *("bb72-circuit", "bb72-circuit", "--resume", "bb72-circuit"),
-        *("bb72-capacity", "bb144-capacity", "bb72-messages", "bb72-messages", "bb72-messages"),
+        *("bb72-capacity", "bb144-capacity", *["bb72-messages"] * 5),
         *("bb144-circuit", "bb144-circuit", "bb144-circuit-z"),
     ]
     assert [words[words.index("--init") + 1] for words in asked if "--init" in words] == [
         str(tmp_path / "bb72-circuit" / "1"),
         str(tmp_path / "bb72-circuit" / "2"),
-        str(tmp_path / "bb72-messages" / "1"),
-        str(tmp_path / "bb72-messages" / "2"),
+        *(str(tmp_path / "bb72-messages" / number) for number in "1234"),
         str(tmp_path / "bb72-messages" / "1"),
         str(tmp_path / "bb144-circuit" / "1"),
         str(tmp_path / "bb144-circuit" / "2"),
