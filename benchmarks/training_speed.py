@@ -4,8 +4,8 @@
 
 Prints one JSON record: samples/s and model FLOP/s of the recipe's last stage (fresh shots, forward,
 backward, optimizer), compilation not timed. With --profile on a GPU a second record gives the
-time of the kernels of one update by kind: matrix products, transposes, reductions, the rest; and
-a list the longest kernels, with the milliseconds and the calls of one update.
+time of the kernels of one update by kind: matrix products, transposes, reductions, the rest. Under
+it come the longest kernels, with the milliseconds and the calls of one update.
 """
 
 import collections

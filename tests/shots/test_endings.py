@@ -91,7 +91,8 @@ def test_experiments_without_a_formula_or_full_frames_are_refused():
     dem = problem_from_dem(stim.DetectorErrorModel(faults), rounds=2)
     noise = {"before_measure_flip_probability": 0.01, "after_clifford_depolarization": 0.01}
     circuit = stim.Circuit.generated("surface_code:rotated_memory_x", distance=3, rounds=4, **noise)
-    for other in (dem, problem_from_circuit(circuit)):
+    capacity = problem_from_code(get_code("bb18"), "code-capacity", P)
+    for other in (dem, problem_from_circuit(circuit), capacity):
         with pytest.raises(
             ValueError, match=f"endings must be empty for '{other.name}': they need"
         ):

@@ -247,5 +247,9 @@ def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _digits(number: float) -> str:
-    """Two of them: '3.5e-4', '1e-3'."""
+    """At most two of them.
+
+    >>> _digits(0.00035), _digits(0.001)
+    ('3.5e-4', '1e-3')
+    """
     return f"{number:.1e}".replace(".0e", "e").replace("e-0", "e-")

@@ -78,10 +78,11 @@ def _sums(bits: UInt8[Array, "B R n"]) -> UInt8[Array, "B R n"]:
 def one_round(problem: DecodingProblem) -> DecodingProblem:
     """The experiment of one round, whose faults every longer one repeats in each of its rounds."""
     layout, wanted = problem.layout, problem.layout.num_checks * problem.layout.num_frames
-    if problem.channels is None or not np.array_equal(layout.grid().ravel(), np.arange(wanted)):
+    full = np.array_equal(layout.grid().ravel(), np.arange(wanted))
+    if problem.channels is None or layout.num_frames < 2 or not full:
         raise ValueError(
-            f"endings must be empty for '{problem.name}': they need noise that has a formula, and "
-            "every check in every frame. Set endings=[]."
+            f"endings must be empty for '{problem.name}': they need rounds, noise that has a "
+            "formula, and every check in every frame. Set endings=[]."
         )
     one, several = with_rounds(problem, 1), with_rounds(problem, 3)
     if _chained(one, 3) != _counts(several):

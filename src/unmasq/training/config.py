@@ -150,7 +150,7 @@ class TrainConfig:
     translate_masks: bool = False  # ... or each on another translate of it; for tied networks
     stages: tuple[Stage, ...] = ()  # what is left of the updates trains on the last frame
     rounds: tuple[int, ...] = ()  # of the shots, call by call in turn; the problem's by default
-    endings: tuple[int, ...] = ()  # after so many rounds each shot ends, and goes on; a loss each
+    endings: tuple[int, ...] = ()  # numbers of rounds that each shot is decoded after
     frames: str = "sum"  # over a stage's frames: the sum, or one at random
     ema: float = 0.999  # decay of the averaged weights
     compute_dtype: str = "float32"

@@ -22,7 +22,7 @@ from unmasq.training.curriculum import FrameRange
 
 
 class Draws(NamedTuple):
-    """Of each shot, for each of the E masks that it carries at each of F frames."""
+    """Of each shot, for each of the E masks that it carries at each of F frames or endings."""
 
     frame: Int32[Array, " B"] | None  # where a stage's loss is on one frame of it
     elements: Int32[Array, " E"] | None  # the translates that carry the masks, alike for all shots

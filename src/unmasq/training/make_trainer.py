@@ -81,16 +81,14 @@ def make_trainer(
         return sampler, ToldRates(source, np.asarray(sampler.exponents)) if tells else None
 
     def experiment(rounds: int, intermediate: bool) -> Experiment:
+        views = None if translates is None else Views(translates)
         if config.endings:
-            views = None if translates is None else Views(translates)
             drifts = config.noise.spread > 0
             return Experiment(EndingSampler(problem, config.endings, drifts=drifts), fixed, views)
         if rounds == problem.num_rounds:
-            views = None if translates is None else Views(translates)
             sampler, told = sampled(problem, intermediate)
             return Experiment(sampler, fixed, views, told)
         other = with_rounds(problem, rounds)
-        views = None
         if translates is not None:
             views = Views(dataclasses.replace(translates, check=other.layout.check))
         moved = for_rounds(fixed, geometry.on(other, other.layout))

@@ -273,7 +273,7 @@ class Trainer:
         views: Views | None = None,
         outcome: BpOutcome | None = None,
     ) -> Float32[Array, ""]:
-        """The objective, summed over the stage's frames: sum_{r = R1..R2} L[r]."""
+        """The objective: of a stage sum_{r = R1..R2} L[r], of several endings the mean."""
         if not isinstance(network, MaskedDenoiser):
             assert isinstance(shots, Shots)
             return continuous_objective(network, *shots, draws, self.num_steps)
