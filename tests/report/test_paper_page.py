@@ -9,7 +9,14 @@ import pytest
 
 from unmasq.decoding.model_store import find_model, shipped_models
 from unmasq.recipes import RECIPES
-from unmasq.report.paper_page import VERDICTS, claims, filled, rows_block, times_block
+from unmasq.report.paper_page import (
+    VERDICTS,
+    claims,
+    filled,
+    rows_block,
+    runs_block,
+    times_block,
+)
 from unmasq.report.paper_tables import budget, networks_table, place_weights_note, training_table
 from unmasq.report.results_folder import ResultsFolder
 
@@ -92,6 +99,13 @@ def test_what_is_not_there_is_named():
     assert "0.006" not in block
     block = times_block("no*.json; bposd-x", RESULTS)
     assert block == "Not measured (no*.json): BP-OSD (X).\n"
+
+
+def test_a_training_run_is_told_by_its_name():
+    block = runs_block("bb144-messages lifted; bb9, nowhere", RESULTS)
+    assert "| 1,536,000 | 174 | 0.003 | 67 / 16384 | 4.09 [3.17, 5.19]e-03 |" in block
+    assert "Not measured (training-runs.jsonl): bb9, nowhere.\n" in block
+    assert runs_block("bb9", RESULTS).startswith("Not measured")
 
 
 def test_a_network_comes_with_its_training():

@@ -7,17 +7,18 @@ Verdicts and sentences are written by hand. Every number of a decoder stands in 
     <!-- end -->
 
 whose content is written anew here. Kinds: `verdicts` lists the claims; `rows: FILES; DECODERS; P`
-are counts (no P: all); `times: FILES; DECODERS` single shots; `networks`, `training` and `places`
-the paper's tables. Among DECODERS `unmasq` is any network that names.json does not name,
+are counts (no P: all); `times: FILES; DECODERS` single shots; `runs: NAME; NAME` what training runs
+counted at their end; `networks`, `training` and `places` the paper's tables. Among DECODERS
+`unmasq` is any network that names.json does not name,
 `unmasq,T=6` the same asked so; one that it names is called so, with _ for spaces. What the folder
 does not hold is said so by name.
 """
 
-import json
 import re
 from collections.abc import Callable, Collection, Sequence
 
 from unmasq.decoding.model_store import ModelFile
+from unmasq.evaluation.statistics import clopper_pearson
 from unmasq.report.names import (
     NETWORK,
     base_name,
@@ -27,9 +28,8 @@ from unmasq.report.names import (
     usual_name,
 )
 from unmasq.report.paper_tables import budget, networks_table, place_weights_note, training_table
-from unmasq.report.results_folder import ResultsFolder
+from unmasq.report.results_folder import RUNS, ResultsFolder
 
-RUNS = "training-runs.jsonl"  # short training runs: their hash, samples and seconds
 VERDICTS = ("Confirmed", "In part", "Not confirmed", "Not yet measured", "Beyond the paper")
 _BLOCK = re.compile(r"(<!-- (\w+)(?:: ([^>]*?))? -->\n).*?(<!-- end -->)", re.S)
 _CLAIM = re.compile(r"^### ([^\n]+)\n(.*?)(?=^##|\Z)", re.M | re.S)
@@ -41,6 +41,7 @@ def filled(text: str, folder: ResultsFolder, models: Sequence[ModelFile]) -> str
     writers: dict[str, Callable[[str], str]] = {
         "rows": lambda words: rows_block(words, folder, models),
         "times": lambda words: times_block(words, folder),
+        "runs": lambda words: runs_block(words, folder),
         "networks": lambda _: networks_table(models),
         "training": lambda _: training_table(models),
         "places": lambda _: place_weights_note(),
@@ -138,6 +139,32 @@ def times_block(words: str, folder: ResultsFolder) -> str:
     return _table(head, rows) + (f"\n{missing}" if missing else "")
 
 
+def runs_block(words: str, folder: ResultsFolder) -> str:
+    """What training runs counted at their end, on shots of the training seed."""
+    known = {run["run"]: run for run in folder.runs}
+    names = [name.strip() for name in words.split(";")]
+    missing = [name for name in names if name not in known]
+    rows = [
+        [
+            name,
+            f"{known[name]['samples']:,}",
+            f"{known[name]['seconds']:.0f}",
+            f"{at['p']:g}",
+            f"{at['failures']} / {at['shots']}",
+            str(clopper_pearson(at["failures"], at["shots"])),
+            RUNS,
+        ]
+        for name in names
+        if name not in missing
+        for at in known[name]["evaluation"]
+    ]
+    absent = f"Not measured ({RUNS}): {'; '.join(missing)}.\n" if missing else ""
+    if not rows:
+        return absent
+    head = ["run", "samples", "seconds", "p", "failures / shots", "rate per shot [95 %]", "file"]
+    return _table(head, rows) + (f"\n{absent}" if absent else "")
+
+
 def _words_for(decoders: Collection[str], folder: ResultsFolder) -> dict[str, str]:
     """'unmasq,T=6' for 'unmasq-<hash8>,T=6' unless names.json has words; baselines as they are."""
     found = {}
@@ -157,12 +184,9 @@ def _absent(files: Sequence[str], decoders: Sequence[str], found: Collection[str
 def _budgets(folder: ResultsFolder, models: Sequence[ModelFile]) -> dict[str, str]:
     """How long each network was trained, by 'unmasq-<hash8>', where that is known."""
     cards = [{**model.card, "model_hash": model.model_hash} for model in models]
-    path = folder.path / RUNS
-    if path.exists():
-        cards = [*map(json.loads, path.read_text(encoding="utf-8").splitlines()), *cards]
     return {
         f"{NETWORK}-{card['model_hash'][:8]}": budget(card)
-        for card in cards
+        for card in [*folder.runs, *cards]
         if "model_hash" in card
     }
 

@@ -12,6 +12,7 @@ from unmasq.evaluation.counts import Counts
 from unmasq.evaluation.stats_file import read_counts
 
 NAMES = "names.json"  # what single networks are called, "unmasq-<hash8>" to words
+RUNS = "training-runs.jsonl"  # training runs whose weights do not ship: one a line
 PUBLISHED = "published.json"  # rates of others: CSV's stem to name to [p, rate] pairs
 Rates = dict[str, list[tuple[float, float]]]
 
@@ -82,6 +83,13 @@ class ResultsFolder:
         """Of these files, those that are there, summed by point."""
         paths = [self.path / name for name in names]
         return read_counts(*(path for path in paths if path.exists()))
+
+    @functools.cached_property
+    def runs(self) -> list[dict[str, Any]]:
+        """Training runs: what they are called, how long they took, what came out."""
+        path = self.path / RUNS
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines]
 
     def record(self, name: str) -> dict[str, Any]:
         """A JSON file."""
