@@ -13,7 +13,7 @@ help:
 	@echo "make test       format check, lint, types, tests (minutes)"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make demo       a shipped network beside BP-OSD on [[72,12,6]] (a minute)"
-	@echo "make weights    train networks like the shipped ones from scratch (100 minutes of one H200)"
+	@echo "make weights    train networks like the shipped ones from scratch (110 minutes of one H200)"
 	@echo "make format     format the code and apply the lint's safe fixes"
 	@echo "make clean      remove .venv and all caches"
 

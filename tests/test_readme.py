@@ -116,12 +116,23 @@ def test_the_rates_in_the_text_are_those_of_the_results():
     ours = read_flags(file, counts[name, 0.003]).failed[: baseline.shots].sum()
     on_the_same = f"fails on {ours} of {baseline.shots:,} shots, BP-OSD on {baseline.errors}"
     assert on_the_same in text
-    for key, words in {
-        ("relay-xz", 0.006): "fails in {:.1%} of the shots",
-        (name, 0.006): "the network in {:.1%}",
-    }.items():
-        assert words.format(rates[key]).replace("%", " %") in text
+    both = {f"{rates[decoder, 0.006]:.0%}" for decoder in ("relay-xz", name)}
+    assert both == {"15%"}
+    assert "level at 0.006, at 15 %" in text
     assert "](docs/bb72-circuit.svg)" in TEXT
+
+
+def test_the_large_code_s_rates_are_those_of_the_results():
+    counts = read_counts(
+        ROOT / "results" / "bb144-circuit.csv", ROOT / "results" / "bb144-ways.csv"
+    )
+    ours = find_model("bb144-circuit").decoder_name
+    rates = {(c.point.decoder, c.point.p): c.errors / c.shots for c in counts}
+    once, often, relay = f"{ours},guess", f"{ours},guess=7", "relay5-x"
+    text = " ".join(TEXT.replace(" %", "%").split())
+    low = f"in {rates[relay, 0.003]:.2%} of the shots at p = 0.003, the network in"
+    assert f"{low} {rates[once, 0.003]:.2%}" in text
+    assert f"in {100 * rates[relay, 0.005]:.1f} and {rates[often, 0.005]:.1%}" in text
 
 
 def test_the_first_screen_has_no_hashes():

@@ -1,6 +1,6 @@
 """Trains networks like the shipped ones from scratch, with the settings in their cards.
 
-    python tools/train_shipped.py runs/weights                 # all: 100 minutes of one H200
+    python tools/train_shipped.py runs/weights                 # all: 110 minutes of one H200
     python tools/train_shipped.py runs/weights bb72-capacity   # one of them: 3 minutes
 
 Where a network has several runs, each goes on from the weights of the one before; a network that
@@ -58,10 +58,12 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {  # settings of each run, by rec
         ),
     ),
     "bb144-circuit-z": (("num_updates=1512", "seed=41"),),
+    "bb72-messages-z": (("num_updates=14180", "seed=42"),),
 }
 LIFTED_FROM = {  # which network, after how many of its runs
     "bb144-circuit": ("bb72-messages", 1),
     "bb144-circuit-z": ("bb144-circuit", 2),
+    "bb72-messages-z": ("bb72-messages", 5),
 }
 
 

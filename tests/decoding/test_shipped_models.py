@@ -84,6 +84,7 @@ def test_the_catalogue_still_builds_its_problem(path):
         ("bb144-circuit", 0.003),
         ("bb144-circuit-z", 0.003),
         ("bb72-messages", 0.003),
+        ("bb72-messages-z", 0.003),
     ],
 )
 def test_sinter_finds_the_model_of_a_circuit_and_it_decodes(monkeypatch, name, p):
@@ -154,7 +155,7 @@ def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
     assert starts == [
         *("bb72-circuit", "bb72-circuit", "--resume", "bb72-circuit"),
         *("bb72-capacity", "bb144-capacity", *["bb72-messages"] * 5),
-        *("bb144-circuit", "bb144-circuit", "bb144-circuit-z"),
+        *("bb144-circuit", "bb144-circuit", "bb144-circuit-z", "bb72-messages-z"),
     ]
     assert [words[words.index("--init") + 1] for words in asked if "--init" in words] == [
         str(tmp_path / "bb72-circuit" / "1"),
@@ -163,6 +164,7 @@ def test_make_weights_goes_on_where_it_was(script, tmp_path, monkeypatch):
         str(tmp_path / "bb72-messages" / "1"),
         str(tmp_path / "bb144-circuit" / "1"),
         str(tmp_path / "bb144-circuit" / "2"),
+        str(tmp_path / "bb72-messages" / "5"),
     ]
 
 
