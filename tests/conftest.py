@@ -3,6 +3,7 @@
 Nothing here imports unmasq: jaxtyping's import hook is not yet in place when this file loads.
 """
 
+import gc
 import os
 import random
 from collections.abc import Iterator
@@ -25,6 +26,15 @@ from quick_compilation import fully_compiled, quickly_compiled
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# JAX and the tests are millions of objects that live to the end: looking through them again and
+# again for garbage was a tenth of the time.
+gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+
 
 hypothesis.settings.register_profile(
     "unmasq",
