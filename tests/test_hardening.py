@@ -1,7 +1,6 @@
 """A slice of `tools/harden.py`: some malformed inputs of every kind, and some kills."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,14 +19,14 @@ HARDEN = Path(__file__).parents[1] / "tools" / "harden.py"
         ),
     ],
 )
-def test_nothing_is_found(words, tmp_path):
+def test_nothing_is_found(words, tmp_path, quick_compilation):
     result = subprocess.run(
         [sys.executable, HARDEN, *map(str, words), "--folder", tmp_path],
         check=False,
         capture_output=True,
         text=True,
         errors="replace",
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**quick_compilation, "OMP_NUM_THREADS": "1"},
     )
     assert result.returncode == 0, result.stderr[-3000:]
     record = json.loads(result.stdout)

@@ -54,10 +54,11 @@ def shortened(command: str) -> str | None:
     return None
 
 
-def shell(command: str, folder: Path) -> str:
+def shell(command: str, folder: Path, environment: dict[str, str] | None = None) -> str:
     result = subprocess.run(
         ["bash", "-c", f'PATH="{BIN}:$PATH" && {command}'],
         cwd=folder,
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -68,13 +69,13 @@ def shell(command: str, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory, quick_compilation) -> Path:
     """Where all quick commands of the README ran, one after the other."""
     folder = tmp_path_factory.mktemp("readme")
     quick = [short for command in commands() if (short := shortened(command)) is not None]
     assert len(quick) == len(SHORTER)
     for command in quick:
-        shell(command, folder)
+        shell(command, folder, quick_compilation)
     return folder
 
 
