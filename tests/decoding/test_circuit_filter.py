@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -127,7 +128,7 @@ def test_an_attempt_is_made_at_what_those_before_it_leave(tmp_path, problem, dec
     expected = np.asarray(decoder.with_guess(False).with_threshold(4.0).decode_batch(syndromes))
     left = np.ones(len(syndromes), bool)
     for attempt in (network.encoder.beliefs.own, *(Attempt(*other) for other in others)):
-        guess = network.guess(jnp.asarray(syndromes), attempt)
+        guess = eqx.filter_jit(network.guess)(jnp.asarray(syndromes), attempt)
         taken = left & np.asarray(guess.solved)
         assert taken.any() or attempt.iterations == 1
         expected = np.where(taken[:, None], np.asarray(guess.logicals), expected)

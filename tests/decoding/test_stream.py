@@ -40,8 +40,9 @@ def decoder_for(problem, config=MESSAGES):
     """Untrained, but for a bias that makes 0 and 1 about as frequent."""
     network = build_network(config, geometry_for(config, problem), key=jr.key(3))
     hidden = jnp.full((64, problem.num_logicals), MASK, jnp.int32)
-    memory = network.begin(jnp.asarray(shots_of(problem, 64))).memory
-    bias = network.head.bias - jnp.median(network.denoise(memory, hidden))
+    memory = eqx.filter_jit(network.begin)(jnp.asarray(shots_of(problem, 64))).memory
+    logits = eqx.filter_jit(network.denoise)(memory, hidden)
+    bias = network.head.bias - jnp.median(logits)
     network = eqx.tree_at(lambda tree: tree.head.bias, network, bias)
     identity = Identity(
         name="tiny",

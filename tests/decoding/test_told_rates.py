@@ -83,6 +83,7 @@ def file(tmp_path_factory, problem):
     return path
 
 
+@eqx.filter_jit
 def logits(network, syndromes):
     memory = network.begin(jnp.asarray(syndromes)).memory
     return network.denoise(memory, jnp.full((len(syndromes), network.num_logicals), 2))

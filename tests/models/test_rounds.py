@@ -1,5 +1,6 @@
 """Trained weights on other numbers of rounds: which K each frame takes."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -47,9 +48,10 @@ def test_more_rounds_repeat_the_last_noisy_one(trained):
     for r, frame in enumerate([0, 1, 2, 2, 3]):  # the recurrence, written out
         state = state + encoder.embedding(syndrome[:, r * SITES : (r + 1) * SITES].T)
         for block in encoder.blocks:
-            state = block(state, encoder.places, encoder.code_weights[frame])
-    logits = other.denoise(other.encode(syndrome), tokens)
-    np.testing.assert_allclose(logits, trained.denoise(state, tokens), atol=1e-5)
+            state = eqx.filter_jit(block)(state, encoder.places, encoder.code_weights[frame])
+    denoise = eqx.filter_jit(type(other).denoise)
+    logits = denoise(other, eqx.filter_jit(other.encode)(syndrome), tokens)
+    np.testing.assert_allclose(logits, denoise(trained, state, tokens), atol=1e-5)
     assert not np.allclose(logits[0], logits[1])
 
 
