@@ -29,7 +29,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # JAX and the tests are millions of objects that live to the end: looking through them again and
 # again for garbage was a tenth of the time.
-gc.set_threshold(50_000, 20, 50)
+gc.set_threshold(10_000, 10, 10)
 
 
 def pytest_collection_finish() -> None:
