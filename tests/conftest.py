@@ -5,6 +5,7 @@ Nothing here imports unmasq: jaxtyping's import hook is not yet in place when th
 
 import gc
 import os
+import platform
 import random
 from collections.abc import Iterator
 
@@ -47,16 +48,17 @@ hypothesis.settings.load_profile("unmasq")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_compilation(tmp_path_factory) -> Iterator[dict[str, str]]:
+def quick_compilation(request, tmp_path_factory) -> Iterator[dict[str, str]]:
     """The environment of processes that compile quickly too.
 
-    A cache for each worker: JAX may read what another process has half written. Processes that get
-    no such environment compile as those of a user do.
+    Processes that get no such environment compile as those of a user do.
     """
     if os.environ["JAX_PLATFORMS"] != "cpu":
         yield dict(os.environ)
         return
-    with quickly_compiled(tmp_path_factory.mktemp("compiled")) as environment:
+    # What one machine has compiled, another may not have the instructions for.
+    kept = request.config.cache.mkdir("compiled") / platform.node()
+    with quickly_compiled(tmp_path_factory.mktemp("compiled"), kept) as environment:
         yield environment
 
 
