@@ -57,11 +57,12 @@ def _keep(own: Path, kept: Path) -> None:
             part = kept / f"{path.name}.{os.getpid()}"
             shutil.copyfile(path, part)
             part.replace(kept / path.name)
-    size = 0
-    for path in sorted(kept.glob("*-cache"), key=lambda path: path.stat().st_mtime, reverse=True):
-        size += path.stat().st_size
-        if size > _MAX_KEPT:
-            path.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):  # another process may be clearing up too
+        size = 0
+        for path in sorted(kept.glob("*-cache"), key=lambda path: -path.stat().st_mtime):
+            size += path.stat().st_size
+            if size > _MAX_KEPT:
+                path.unlink()
 
 
 @contextlib.contextmanager
