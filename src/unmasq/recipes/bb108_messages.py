@@ -1,6 +1,6 @@
 """[[108,8,10]], 10 rounds, circuit-level noise: bb72-messages lifted to the larger code.
 
-Muon's 0.01 is too much for a lifted network; from nothing it needs other rates.
+Muon's 0.01 is too much for a lifted network.
 
 Run:    unmasq train bb108-messages --init runs/bb72-messages --out runs/bb108-messages
 Cost:   not yet run

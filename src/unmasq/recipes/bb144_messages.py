@@ -1,10 +1,11 @@
 """[[144,12,12]], 12 rounds, circuit-level noise: bb72-messages lifted to the larger code.
 
-Muon's 0.01 is too much for a lifted network; from nothing it needs other rates.
+Muon's 0.01 is too much here, lifted or from nothing: the loss rises and stays at 12 ln 2.
 
 Run:    unmasq train bb144-messages --init runs/bb72-messages --out runs/bb144-messages
-Cost:   not yet run
-Expect: not yet run
+Cost:   not yet run at this length; 3 minutes of one H200 for 1500 updates, 1.5 million samples
+Expect: after those (seed 51) of 16,384 shots 67 failures at p = 0.003, 4.09 [3.17, 5.19]e-03, and
+        2598 at 0.005, 0.159 [0.153, 0.164]; from nothing 1505 and 10,928 after 1030 updates
 """
 
 import dataclasses
