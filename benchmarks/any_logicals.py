@@ -9,6 +9,7 @@ the two bases are. Networks trained on either say what the choice of logicals is
 
 import argparse
 import dataclasses
+import sys
 from pathlib import Path
 
 from unmasq import problem_from_code
@@ -46,4 +47,7 @@ def problem_of(code: CSSCode, p: float, rounds: int) -> DecodingProblem:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")

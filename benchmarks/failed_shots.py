@@ -11,6 +11,7 @@ which 1 is a failure.
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def main() -> None:
     counts = _counts(arguments.counts, model.decoder_name, arguments.p)
     problem = problem_of_model(model, arguments.p)
     failed = np.flatnonzero(read_flags(arguments.counts, counts).failed)
+    if not failed.size:
+        raise ValueError(f"{arguments.counts} must hold failed shots of it: got none.")
     reader = ShotReader(problem, counts.point.seed)
     shots = [reader.read(number, number + 1) for number in failed.tolist()]
     syndromes, happened = (np.concatenate(parts) for parts in zip(*shots, strict=True))
@@ -78,8 +81,11 @@ def _counts(path: Path, decoder: str, p: float) -> Counts:
     for counts in read_counts(path):
         if counts.point.decoder == decoder and counts.point.p == p:
             return counts
-    raise SystemExit(f"error: {path} must hold counts of {decoder} at p = {p}: got none.")
+    raise ValueError(f"{path} must hold counts of {decoder} at p = {p}: got none.")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")

@@ -21,8 +21,6 @@ _DEFAULTS = {
     "jax_persistent_cache_min_entry_size_bytes": 0,
     "jax_persistent_cache_enable_xla_caches": "xla_gpu_per_fusion_autotune_cache_dir",
 }
-
-
 _MAX_KEPT = 2**30  # bytes
 
 

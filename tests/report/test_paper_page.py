@@ -108,6 +108,23 @@ def test_a_training_run_is_told_by_its_name():
     assert runs_block("bb9", RESULTS).startswith("Not measured")
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [('{"run": "x"', "must hold JSON, one training run a line"), ("[1]", "as 'run'")],
+)
+def test_a_broken_record_of_runs_is_refused_by_its_name(tmp_path, line, message):
+    (tmp_path / "training-runs.jsonl").write_text(f'{{"run": "whole"}}\n{line}\n')
+    with pytest.raises(ValueError, match=message) as refused:
+        runs_block("whole", ResultsFolder(tmp_path))
+    assert "training-runs.jsonl" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_run_without_counts_is_not_measured(tmp_path):
+    (tmp_path / "training-runs.jsonl").write_text('{"run": "whole"}\n')
+    assert runs_block("whole", ResultsFolder(tmp_path)).endswith(": whole.\n")
+
+
 def test_a_network_comes_with_its_training():
     block = rows_block("bb72-controls.csv; LR,_tied; 0.006", RESULTS, [])
     assert "| 0.006 | LR, tied, T = 1 |" in block

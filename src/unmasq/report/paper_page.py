@@ -9,9 +9,8 @@ Verdicts and sentences are written by hand. Every number of a decoder stands in 
 whose content is written anew here. Kinds: `verdicts` lists the claims; `rows: FILES; DECODERS; P`
 are counts (no P: all); `times: FILES; DECODERS` single shots; `runs: NAME; NAME` what training runs
 counted at their end; `networks`, `training` and `places` the paper's tables. Among DECODERS
-`unmasq` is any network that names.json does not name,
-`unmasq,T=6` the same asked so; one that it names is called so, with _ for spaces. What the folder
-does not hold is said so by name.
+`unmasq` is any network that names.json does not name, `unmasq,T=6` the same asked so; one that it
+names is called so, with _ for spaces. What the folder does not hold is said so by name.
 """
 
 import re
@@ -141,22 +140,21 @@ def times_block(words: str, folder: ResultsFolder) -> str:
 
 def runs_block(words: str, folder: ResultsFolder) -> str:
     """What training runs counted at their end, on shots of the training seed."""
-    known = {run["run"]: run for run in folder.runs}
+    counted = {run["run"]: run for run in folder.runs if "evaluation" in run}
     names = [name.strip() for name in words.split(";")]
-    missing = [name for name in names if name not in known]
+    missing = [name for name in names if name not in counted]
     rows = [
         [
-            name,
-            f"{known[name]['samples']:,}",
-            f"{known[name]['seconds']:.0f}",
+            run["run"],
+            f"{run['samples']:,}",
+            f"{run['seconds']:.0f}",
             f"{at['p']:g}",
             f"{at['failures']} / {at['shots']}",
             str(clopper_pearson(at["failures"], at["shots"])),
             RUNS,
         ]
-        for name in names
-        if name not in missing
-        for at in known[name]["evaluation"]
+        for run in (counted[name] for name in names if name in counted)
+        for at in run["evaluation"]
     ]
     absent = f"Not measured ({RUNS}): {'; '.join(missing)}.\n" if missing else ""
     if not rows:

@@ -88,8 +88,14 @@ class ResultsFolder:
     def runs(self) -> list[dict[str, Any]]:
         """Training runs: what they are called, how long they took, what came out."""
         path = self.path / RUNS
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        return [json.loads(line) for line in lines]
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        try:
+            runs = [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise ValueError(f"{path} must hold JSON, one training run a line: {error}.") from error
+        if not all(isinstance(run, dict) and "run" in run for run in runs):
+            raise ValueError(f"{path} must say in each line what its run is called, as 'run'.")
+        return runs
 
     def record(self, name: str) -> dict[str, Any]:
         """A JSON file."""
