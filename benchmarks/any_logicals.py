@@ -16,7 +16,6 @@ from unmasq import problem_from_code
 from unmasq.codes import get_code
 from unmasq.codes.css import CSSCode
 from unmasq.codes.logicals import independent_logicals
-from unmasq.problems.problem import DecodingProblem
 from unmasq.problems.problem_file import save_problem
 
 
@@ -29,21 +28,16 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, code in codes(get_code(arguments.code)).items():
-        found = problem_of(code, arguments.p, arguments.rounds)
-        save_problem(found, arguments.out / f"{name}.safetensors")
+        problem = problem_from_code(code, "circuit", arguments.p, arguments.rounds, "X")
+        save_problem(problem, arguments.out / f"{name}.safetensors")
         print(f"{name}: weights {sorted(code.logicals_x.sum(axis=1).tolist())}")
 
 
 def codes(light: CSSCode) -> dict[str, CSSCode]:
-    """The code with either basis of X logicals."""
+    """The code with either basis of X logicals, and no symmetry."""
     light = dataclasses.replace(light, symmetries={})
     found = independent_logicals(light.checks_x, light.checks_z)
     return {"light": light, "any": dataclasses.replace(light, logicals_x=found)}
-
-
-def problem_of(code: CSSCode, p: float, rounds: int) -> DecodingProblem:
-    """Its memory experiment in basis X, whatever symmetry is found left out."""
-    return dataclasses.replace(problem_from_code(code, "circuit", p, rounds, "X"), symmetry=None)
 
 
 if __name__ == "__main__":

@@ -20,4 +20,5 @@ def test_new_files_are_kept_and_the_oldest_go(tmp_path, monkeypatch):
         "newest-cache": 8,
         "new-cache": 10,
     }
+    assert (kept / "new-cache").stat().st_mtime == 1000  # it was there: not written again
     assert not any(path.is_symlink() for path in kept.iterdir())
